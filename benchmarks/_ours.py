@@ -97,7 +97,7 @@ def machine(folder, length, ridge):
 
 def centers(folder, length, ridge, m, dtype="float32"):
     """The same on m centers."""
-    return _solved(folder, length, ridge, nk.dynamics.Nystrom(centres=load(folder, "centers")[0][:m]), dtype)
+    return _solved(folder, length, ridge, nk.dynamics.Nystrom(centers=load(folder, "centers")[0][:m]), dtype)
 
 
 def _solved(folder, length, ridge, solver, dtype):

@@ -105,16 +105,16 @@ def trained(
     theta = net.init(jax.random.key(seed))
     some = x[: min(kept, 400)]
     top = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, theta, 1.0)(some))[-1] * kept / len(some)
-    left, centre = x[kept:], y.mean()
+    left, center = x[kept:], y.mean()
     for factor in (2.0, 1.0, 0.5):
         keep = nk.Record({"left": lambda p: net(p, left)[:, 0], "params": lambda p: p}, every=steps // 15)
         descent = nk.GradientDescent(factor / top, steps, 0.9)
-        run = nk.simulate(net, theta, x[:kept], y[:kept] - centre, descent, keep, lr_factors=1.0)
+        run = nk.simulate(net, theta, x[:kept], y[:kept] - center, descent, keep, lr_factors=1.0)
         if run.ok:
             break
-    losses = np.mean((run.history["left"] - (y[kept:] - centre)) ** 2, axis=1)
+    losses = np.mean((run.history["left"] - (y[kept:] - center)) ** 2, axis=1)
     best = jax.tree.map(lambda leaf: leaf[int(np.argmin(losses))], run.history["params"])
-    yield lambda new: np.asarray(net(best, new))[:, 0] + centre
+    yield lambda new: np.asarray(net(best, new))[:, 0] + center
 
 
 LEARNERS = {

@@ -139,7 +139,7 @@ def calls() -> dict[str, tuple[str, Callable[[], object]]]:
 
     return {
         "a": ("`forecast`, infinite width", lambda: forecast(net, x, "InfiniteWidth")),
-        "b": ("`forecast`, order 1/width, exact tensors", lambda: forecast(net, x, "FiniteWidth", theory=nk.FiniteWidth())),
+        "b": ("`forecast`, order 1/width, tensors", lambda: forecast(net, x, "FiniteWidth", theory=nk.FiniteWidth())),
         "b'": ("the same of many points", lambda: forecast(net, many, "FiniteWidth", theory=nk.FiniteWidth())),
         "c": ("`forecast`, kinks", lambda: forecast(nk.MLP(3, (64, 64)), x, "Kinks", theory=nk.Kinks())),
         "d": ("`forecast`, mean field", mean_field),

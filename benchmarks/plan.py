@@ -21,7 +21,7 @@ from distributed import LocalCluster
 
 import nearkernel as nk
 from nearkernel._run.precision import in_float64
-from nearkernel.scale.centers import centred
+from nearkernel.scale.centers import centered
 from nearkernel.scale.products import Recomputed
 
 DIM, ASKED, MEMORY = 50, 0.25, "1GiB"  # too little to hold a matrix
@@ -86,8 +86,8 @@ def here(name: str, kernel: nk.kernels.AbstractKernel, quick: bool) -> list[dict
         found.append(line(f"conjugate gradients, {solved.iterations} iterations", name, n, wanted, took))
     for n, m in ((20_000, 500),) if quick else ((50_000, 1000), (100_000, 2000)):
         x = points(n)
-        centred(kernel, x[:m], x[:m, :1], x[:m], 2**30)  # compiles
-        took = seconds(lambda x=x, m=m: centred(kernel, x, x[:, :1], x[:m], 2**30))
+        centered(kernel, x[:m], x[:m, :1], x[:m], 2**30)  # compiles
+        took = seconds(lambda x=x, m=m: centered(kernel, x, x[:, :1], x[:m], 2**30))
         wanted = nk.scale.plan(n, DIM, rates, centers=m).centers.seconds
         found.append(line(f"pass, {m:,} centers", name, n, wanted, took))
     return found

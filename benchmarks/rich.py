@@ -22,7 +22,7 @@ DIM, NEW, SEEDS = 10, 10, 16
 
 
 def problem(points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Inputs on a sphere, labelled by the sign of one coordinate."""
+    """Inputs on a sphere, labeled by the sign of one coordinate."""
     draw = np.random.default_rng(0).normal(size=(points + NEW, DIM))
     x = np.sqrt(DIM) * draw / np.linalg.norm(draw, axis=1, keepdims=True)
     return x[:points], np.sign(x[:points, 0]), x[points:]

@@ -54,7 +54,7 @@ def iterated(n: int) -> dict:
     return {"seconds": seconds, "iterations": found.iterations, "residual": found.relative_residual}
 
 
-def centres(n: int, m: int) -> dict:
+def centers(n: int, m: int) -> dict:
     """One pass over points that stay on disk."""
     import tempfile
 
@@ -69,7 +69,7 @@ def centres(n: int, m: int) -> dict:
             y[part] = np.sin(x[part, 0]) + 0.1 * draw(size=part.stop - part.start)
         x.flush()
         x_new = draw(size=(2000, DIM))
-        solver = nk.dynamics.Nystrom(centres=m, memory="1GiB")
+        solver = nk.dynamics.Nystrom(centers=m, memory="1GiB")
         kernel, mapped = nk.kernels.RBF(LENGTH), np.load(f"{folder}/x.npy", mmap_mode="r")
         begin = time.perf_counter()
         with nk.precision("float32"):
@@ -125,7 +125,7 @@ def tables(quick: bool) -> str:
     n, m, part = (
         (100_000, 500, 100) if quick else (1_000_000, 2000, 1)
     )  # of n m^2, and seconds for its compilation
-    run, allowed = measured("centres", n, m), PASS / part + (3 if quick else 0)
+    run, allowed = measured("centers", n, m), PASS / part + (3 if quick else 0)
     fine = run["bytes"] <= MEMORY and run["seconds"] <= allowed
     error, asked = f"test error {run['error']:.1e}", f"{allowed:.3g} s, {MEMORY / 1e9:g} GB"
     found.append(judged(f"{m} centers, x on disk", n, run, "1 pass", error, asked, fine))
@@ -134,7 +134,7 @@ def tables(quick: bool) -> str:
 
 def row(name: str, *sizes: str) -> None:
     """What a process of its own does."""
-    answer = {"product": product, "limit": limit, "iterated": iterated, "centres": centres}[name](
+    answer = {"product": product, "limit": limit, "iterated": iterated, "centers": centers}[name](
         *map(int, sizes)
     )
     print(json.dumps({**answer, "bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))

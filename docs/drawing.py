@@ -8,7 +8,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-BLUE, ORANGE, GREEN, PURPLE, SKY, GREY = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#6B7280"
+BLUE, ORANGE, GREEN, PURPLE, SKY, GRAY = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#6B7280"
 STYLE = {
     "font.size": 10.5,
     "axes.titlesize": 11,

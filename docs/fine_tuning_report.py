@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
-from nearkernel._look.drawing import BLUE, GREY, ORANGE, png_and_svg
+from nearkernel._look.drawing import BLUE, GRAY, ORANGE, png_and_svg
 from nearkernel.dynamics.inspection.verdict import CARE, PROMISED, TRUST
 from nearkernel.results import Verdict
 
@@ -235,7 +235,7 @@ def paint(figure, rows, names):
             checks, errors = np.clip(points(rows, kind, start), 1e-3, 5.0)
             panel.plot(checks, errors, "o", ms=2.5, alpha=0.5, color=color, label=start)
         for limit in (TRUST, CARE):
-            panel.axvline(limit, color=GREY, lw=1, ls="--")
+            panel.axvline(limit, color=GRAY, lw=1, ls="--")
         panel.set(title=name, xlabel="self-check", xscale="log", yscale="log")
     panels[0].set(ylabel="error of the outputs")
     panels[0].legend(loc="upper left", markerscale=2)

@@ -3,7 +3,7 @@
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, axes_row, figure
+from drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE, axes_row, figure
 
 import nearkernel as nk
 
@@ -32,8 +32,8 @@ def learning_curve() -> plt.Figure:
         real.sizes, real.error, real.spread, fmt="o", ms=4, color=ORANGE, label="four real fits each"
     )
     ahead = curve.extrapolate(np.geomspace(400, 1600, 12))
-    left.fill_between(ahead.sizes, ahead.low, ahead.high, color=GREY, alpha=0.2, linewidth=0)
-    left.plot(ahead.sizes, ahead.error, ":", color=GREY, label="extrapolated")
+    left.fill_between(ahead.sizes, ahead.low, ahead.high, color=GRAY, alpha=0.2, linewidth=0)
+    left.plot(ahead.sizes, ahead.error, ":", color=GRAY, label="extrapolated")
     seen = np.isfinite(real.error)
     off = np.abs(real.error[seen] / curve.error[seen] - 1)
     print(f"  real fits are off by {100 * off.mean():.1f} % on average, {100 * off.max():.1f} % at most")
@@ -67,7 +67,7 @@ def learning_curve() -> plt.Figure:
             for p, m in zip(shown, means, strict=True)
         },
     )
-    right.axvline(150, color=GREY, lw=0.8, ls="--")
+    right.axvline(150, color=GRAY, lw=0.8, ls="--")
     right.set(xlabel="random features (150 digits)", ylabel="squared error")
     right.legend()
     return drawn
@@ -85,10 +85,10 @@ def curve_networks() -> plt.Figure:
     left.loglog(curve.sizes, curve.error, color=BLUE, label="predicted, infinite width")
     band = 2 * curve.sem
     left.fill_between(curve.sizes, curve.error - band, curve.error + band, color=BLUE, alpha=0.2, linewidth=0)
-    sizes, widths, colours = (30, 100), (64, 256, 512), (ORANGE, GREEN, PURPLE)
+    sizes, widths, colors = (30, 100), (64, 256, 512), (ORANGE, GREEN, PURPLE)
     here = np.exp(np.interp(np.log(sizes), np.log(curve.sizes), np.log(curve.error)))
     above, gaps, gaps_sem = np.empty((len(widths), len(sizes), 3)), [], []
-    for i, (width, colour) in enumerate(zip(widths, colours, strict=True)):
+    for i, (width, color) in enumerate(zip(widths, colors, strict=True)):
         model = nk.Scaled(make(width))
         for j, m in enumerate(sizes):
             for draw in range(3):
@@ -97,19 +97,19 @@ def curve_networks() -> plt.Figure:
                 found = np.asarray(model(run.params, x[rest]))
                 above[i, j, draw] = ((found - y[rest]) ** 2).sum(axis=1).mean()
         mean, sem = above[i].mean(axis=1), above[i].std(axis=1, ddof=1) / 3**0.5
-        left.errorbar(sizes, mean, sem, fmt="o", ms=4, color=colour, label=f"trained, width {width}")
+        left.errorbar(sizes, mean, sem, fmt="o", ms=4, color=color, label=f"trained, width {width}")
         gaps.append(mean / here - 1)
         gaps_sem.append(sem / here)
         print(
             f"  width {width}: " + ", ".join(f"{100 * gap:+.0f} %" for gap in gaps[-1]), f"at {sizes} digits"
         )
-    for j, (m, colour) in enumerate(zip(sizes, (BLUE, ORANGE), strict=True)):
+    for j, (m, color) in enumerate(zip(sizes, (BLUE, ORANGE), strict=True)):
         gap, sem = (100 * np.array(part)[:, j] for part in (gaps, gaps_sem))
-        right.errorbar(widths, gap, sem, fmt="o-", ms=4, color=colour, label=f"{m} digits")
+        right.errorbar(widths, gap, sem, fmt="o-", ms=4, color=color, label=f"{m} digits")
     print(f"  the curve itself is known to {100 * (curve.sem / curve.error).mean():.0f} %")
     left.set(xlabel="digits to learn from", ylabel="squared error")
     left.legend(fontsize=8.5)
-    right.axhline(0, color=GREY, lw=0.8)
+    right.axhline(0, color=GRAY, lw=0.8)
     right.set(xscale="log", xlabel="width of the trained networks", ylabel="above the curve, %")
     for panel, ticks in ((left, (30, 50, 100)), (right, widths)):
         panel.set_xticks(ticks, map(str, ticks))
@@ -126,13 +126,13 @@ def posterior_width() -> plt.Figure:
     x = rng.normal(size=(54, 12))
     hidden = np.tanh(2 * x[:24] @ rng.normal(size=12) / 12**0.5)
     widths = np.unique(np.rint(np.geomspace(8, 400, 12)).astype(int))
-    for scale, colour in ((0.3, BLUE), (2.0, ORANGE)):
+    for scale, color in ((0.3, BLUE), (2.0, ORANGE)):
         nets = [nk.MLP(12, (int(n),), activation="erf") for n in widths]
         given = (x[:24], scale * hidden, x[24:], 0.03)
         law = [np.mean(nk.posterior(net, *given, theory=nk.FiniteWidth()).std ** 2) for net in nets]
         limit = np.mean(nk.posterior(nets[0], *given).std ** 2)
-        axes.loglog(widths, law, color=colour, label=f"targets x {scale:g}, random scale")
-        axes.axhline(limit, color=colour, ls=":", lw=1)
+        axes.loglog(widths, law, color=color, label=f"targets x {scale:g}, random scale")
+        axes.axhline(limit, color=color, ls=":", lw=1)
         for n in (10, 30, 100):
             found = nk.theory.measure_posterior(
                 nk.MLP(12, (n,), activation="erf"),
@@ -145,7 +145,7 @@ def posterior_width() -> plt.Figure:
                 burn=200,
             )
             mean = np.mean(found.std**2)
-            axes.errorbar(n, mean, np.mean(2 * found.std * found.std_sem), fmt="o", ms=5, color=colour)
+            axes.errorbar(n, mean, np.mean(2 * found.std * found.std_sem), fmt="o", ms=5, color=color)
             theory = np.interp(np.log(n), np.log(widths), law)
             off = f"law {theory / mean - 1:+.0%}, infinite {limit / mean - 1:+.0%}"
             print(f"  targets x {scale:g}, width {n}: sampled {mean:.4f}, {off}")

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import scipy.stats
-from drawing import BLUE, GREY, ORANGE, axes_row, figure
+from drawing import BLUE, GRAY, ORANGE, axes_row, figure
 
 import nearkernel as nk
 
@@ -49,15 +49,15 @@ def trained_density() -> plt.Figure:
         mean, std, wide = law.mean[0], law.std[0], float(np.sqrt(law.cov_terms[0][0, 0]))
         f = np.linspace(mean - 4.6 * std, mean + 4.6 * std, 400)
         lines = {
-            "infinite width": (scipy.stats.norm.pdf(f, law.terms[0][0], wide), GREY, ":"),
+            "infinite width": (scipy.stats.norm.pdf(f, law.terms[0][0], wide), GRAY, ":"),
             "Gaussian, order 1/n": (scipy.stats.norm.pdf(f, mean, std), ORANGE, "--"),
             "four cumulants": (law.density(f), BLUE, "-"),
         }
         for panel in panels:
             bins = np.linspace(f[0], f[-1], 47)
             panel.hist(found, bins, density=True, color="#D1D5DB", label="trained networks")
-            for label, (density, colour, style) in lines.items():
-                panel.plot(f, density, style, color=colour, lw=1.6, label=label)
+            for label, (density, color, style) in lines.items():
+                panel.plot(f, density, style, color=color, lw=1.6, label=label)
             panel.set(title=f"{activation}, width 24", xlabel="output")
         spread = found.std()
         print(

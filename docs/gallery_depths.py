@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, axes_row, figure
+from drawing import BLUE, GRAY, GREEN, ORANGE, axes_row, figure
 from sklearn.datasets import load_diabetes
 
 import nearkernel as nk
@@ -69,10 +69,10 @@ def best_depth() -> plt.Figure:
     theory = [nk.theory.depth_losses(_network(64, _DEEPEST), *each) for each in sets]
     drawn, axes = axes_row(2, 3.4)
     depths = theory[0].depths
-    for width, colour in ((_WIDTH, BLUE), (128, GREEN), (512, ORANGE), (np.inf, GREY)):
+    for width, color in ((_WIDTH, BLUE), (128, GREEN), (512, ORANGE), (np.inf, GRAY)):
         curve = np.mean([each.at(width) for each in theory[:_CHECKED]], axis=0)
         label = "infinite width" if np.isinf(width) else f"width {width}"
-        axes[0].plot(depths, curve, color=colour, label=label)
+        axes[0].plot(depths, curve, color=color, label=label)
         print(f"  {label}: {curve.round(3)}")
     for depth in (1, 2, 3, 4, 6):
         mean, error = _trained(depth, sets[:_CHECKED])
@@ -86,7 +86,7 @@ def best_depth() -> plt.Figure:
         widths, np.median(best, axis=1), color=BLUE, drawstyle="steps-mid", label="median of 12 sets"
     )
     axes[1].fill_between(widths, *np.quantile(best, [0.25, 0.75], axis=1), color=BLUE, alpha=0.15, lw=0)
-    axes[1].plot(widths, 0.5 * np.sqrt(widths), "--", color=GREY, label=r"$\sqrt{\mathrm{width}}\,/\,2$")
+    axes[1].plot(widths, 0.5 * np.sqrt(widths), "--", color=GRAY, label=r"$\sqrt{\mathrm{width}}\,/\,2$")
     axes[1].set(xscale="log", xlabel="width", title="best depth", ylim=(0, _DEEPEST + 0.5))
     axes[1].set_xticks([16, 32, 64, 128, 256, 512], ["16", "32", "64", "128", "256", "512"])
     axes[1].minorticks_off()

@@ -4,7 +4,7 @@ import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import scipy.stats
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
+from drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, axes_row, figure
 
 import nearkernel as nk
 
@@ -21,29 +21,29 @@ def deep_linear() -> plt.Figure:
     """Evidence over depth, and the scale of predictions between that of the prior and that of the data."""
     drawn, axes = axes_row(2, 3.5)
     depths = np.unique(np.round(np.geomspace(1, 2000, 25)).astype(int))
-    for nu0, colour in ((0.4, BLUE), (1.0, GREEN), (2.5, ORANGE)):
+    for nu0, color in ((0.4, BLUE), (1.0, GREEN), (2.5, ORANGE)):
         x, y = _data(100, nu0)
         flat = nk.theory.deep_linear_log_evidence(x, y, ())
         gains = [nk.theory.deep_linear_log_evidence(x, y, (400,) * n) - flat for n in depths]
         best = int(depths[np.argmax(gains)]) if max(gains) > 0 else 0
         print(f"  nu0 = {nu0}: gain at most {max(0.0, *gains):.1f} nats, at depth {best}")
-        axes[0].plot(depths, gains, "o-", ms=3, lw=1.3, color=colour, label=f"ν₀ = {nu0:g}")
-    axes[0].axhline(0, color=GREY, lw=1)
+        axes[0].plot(depths, gains, "o-", ms=3, lw=1.3, color=color, label=f"ν₀ = {nu0:g}")
+    axes[0].axhline(0, color=GRAY, lw=1)
     axes[0].set(xscale="log", xlabel="hidden layers", ylabel="ln Z - ln Z of depth 0", ylim=(-10, 32))
     axes[0].set_title("100 points, width 400, plain prior")
     axes[0].legend()
     lambdas = np.geomspace(0.05, 100, 60)
-    for nu0, colour in ((0.4, BLUE), (2.5, ORANGE)):
+    for nu0, color in ((0.4, BLUE), (2.5, ORANGE)):
         limit = [nk.theory.limiting_scale(nu0, 10**3, (10**6,) * round(1e3 * lam)) for lam in lambdas]
-        axes[1].plot(lambdas, limit, color=colour, lw=1.4, label=f"limit, ν₀ = {nu0:g}")
-        axes[1].axhline(nu0, color=colour, ls="--", lw=1)
+        axes[1].plot(lambdas, limit, color=color, lw=1.4, label=f"limit, ν₀ = {nu0:g}")
+        axes[1].axhline(nu0, color=color, ls="--", lw=1)
         for points, mark in ((20, "^"), (200, "o")):
             x, y = _data(points, nu0)
             wide = 50 * points
             for lam in (0.1, 0.3, 1, 3, 10, 30):
                 layers = (wide,) * round(lam * wide / points)
                 scale = 2 * points * nk.theory.deep_linear_posterior(x, y, layers).scale
-                axes[1].plot(lam, scale, mark, color=colour, ms=4.5)
+                axes[1].plot(lam, scale, mark, color=color, ms=4.5)
             var = nk.theory.best_prior_var(x, y, (wide,) * 5)
             best = 2 * points * nk.theory.deep_linear_posterior(x, y, (wide,) * 5, var).scale
             print(
@@ -52,8 +52,8 @@ def deep_linear() -> plt.Figure:
     axes[1].set(xscale="log", yscale="log", xlabel="effective depth λ = P Σ 1/n", ylabel="n₀ E[S]")
     axes[1].set_yticks([0.4, 1, 2.5], ["0.4", "1", "2.5"])
     axes[1].minorticks_off()
-    axes[1].plot([], [], "^", color=GREY, ms=4.5, label="exact, 20 points")
-    axes[1].plot([], [], "o", color=GREY, ms=4.5, label="exact, 200 points")
+    axes[1].plot([], [], "^", color=GRAY, ms=4.5, label="exact, 20 points")
+    axes[1].plot([], [], "o", color=GRAY, ms=4.5, label="exact, 200 points")
     axes[1].set_title("depth finds the best prior (dashed)")
     axes[1].legend(fontsize=8.5)
     return drawn
@@ -84,13 +84,13 @@ def products() -> plt.Figure:
     axes[0].set(xlabel="ln |θ|²", title="widths 8, 6, 8, 6", xlim=(-6, 3))
     axes[0].legend()
     depths = np.unique(np.round(np.geomspace(1, 3000, 14)).astype(int))
-    for width, colour in ((10, ORANGE), (100, PURPLE), (1000, BLUE), (10_000, GREEN)):
+    for width, color in ((10, ORANGE), (100, PURPLE), (1000, BLUE), (10_000, GREEN)):
         laws = [nk.theory.gaussian_product((width,) * n) for n in depths]
         middle = np.array([one.log_mean for one in laws]) / 2
         spread = np.sqrt([one.log_var for one in laws]) / 2
-        axes[1].plot(depths, np.exp(middle), color=colour, label=f"width {width}")
+        axes[1].plot(depths, np.exp(middle), color=color, label=f"width {width}")
         axes[1].fill_between(
-            depths, np.exp(middle - spread), np.exp(middle + spread), color=colour, alpha=0.15, lw=0
+            depths, np.exp(middle - spread), np.exp(middle + spread), color=color, alpha=0.15, lw=0
         )
     axes[1].set(
         xscale="log", ylim=(0, 1.6), xlabel="matrices", title="typical length |θ|, one deviation each way"
@@ -148,7 +148,7 @@ def marchenko_pastur() -> plt.Figure:
     print(f"  {size} random features: distance {off:.3f} from the general law, {noise:.3f} from noise")
     _bars(axes[2], values, 50)
     axes[2].plot(grid, law.density(grid), color=ORANGE, label="from the kernel")
-    axes[2].plot(grid, plain.density(grid), "--", color=GREY, lw=1.3, label="noise")
+    axes[2].plot(grid, plain.density(grid), "--", color=GRAY, lw=1.3, label="noise")
     axes[2].set(title=f"{size} random features", xlabel="eigenvalue", ylim=(0, 1.6))
     axes[2].legend(fontsize=8.5)
     return drawn
@@ -171,7 +171,7 @@ def entropy() -> plt.Figure:
     drawn, axes = axes_row(3, 3.3)
     x = np.linspace(0, 1, 800)[:, None]
     bits = np.unique(np.round(np.geomspace(1, 200, 16)).astype(int))
-    for kernel, name, colour in (
+    for kernel, name, color in (
         (nk.kernels.Laplace(0.3), "Laplace", BLUE),
         (nk.kernels.RBF(0.05), "Gaussian", ORANGE),
     ):
@@ -179,9 +179,9 @@ def entropy() -> plt.Figure:
         found = nk.theory.ellipsoid_entropy(ball, bits)
         widths = np.array([nk.theory.ellipsoid_width(ball, int(n)) for n in bits])
         axes[0].fill_between(
-            bits, found.lower, found.upper, color=colour, alpha=0.3, lw=0, label=f"εₙ, {name}"
+            bits, found.lower, found.upper, color=color, alpha=0.3, lw=0, label=f"εₙ, {name}"
         )
-        axes[0].plot(bits, np.maximum(widths, 1e-9), "--", color=colour, lw=1.4, label=f"δₙ, {name}")
+        axes[0].plot(bits, np.maximum(widths, 1e-9), "--", color=color, lw=1.4, label=f"δₙ, {name}")
         late = bits >= 40
         slopes = [
             np.polyfit(np.log(bits[late]), np.log(v[late] + 1e-30), 1)[0] for v in (found.lower, widths)
@@ -195,13 +195,13 @@ def entropy() -> plt.Figure:
     rng = np.random.default_rng(5)
     t = np.linspace(0, 1, 1025)
     walk = np.interp(t, np.linspace(0, 1, 65), np.concatenate([[0], np.cumsum(rng.choice([-1, 1], 64))]) / 64)
-    axes[1].plot(t, walk, color=GREY, lw=1.2, label="f")
-    for n, colour in ((7, ORANGE), (31, BLUE)):
+    axes[1].plot(t, walk, color=GRAY, lw=1.2, label="f")
+    for n, color in ((7, ORANGE), (31, BLUE)):
         code = nk.theory.lipschitz_code(np.interp(np.linspace(0, 1, n + 2)[1:], t, walk))
         back = nk.theory.lipschitz_decode(code, t)
         bound = nk.theory.lipschitz_entropy(n).upper[0]
         print(f"  {n} bits: error {np.abs(walk - back).max():.4f}, entropy number {bound:.4f}")
-        axes[1].plot(t, back, color=colour, lw=1.3, label=f"{n} bits")
+        axes[1].plot(t, back, color=color, lw=1.3, label=f"{n} bits")
     axes[1].set(title="codes of a Lipschitz f", xlabel="x")
     axes[1].legend(fontsize=8.5)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
+from drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, axes_row, figure
 
 sys.path.append(
     str(Path(__file__).parents[1] / "benchmarks")
@@ -13,13 +13,13 @@ sys.path.append(
 import _adaptivity as adaptivity
 import _separation as separation
 
-COLOURS = {
+COLORS = {
     "one step": ORANGE,
     "AGOP kernel": GREEN,
     "trained network": PURPLE,
     "NTK": BLUE,
     "RBF": SKY,
-    "random features": GREY,
+    "random features": GRAY,
 }
 
 
@@ -34,9 +34,9 @@ def separation_errors() -> plt.Figure:
     found = separation.errors_over_n(d, sizes, list(separation.LEARNERS))
     drawn, axes = axes_row(2, 3.7)
     print(f"  d = {d}, n = {sizes}: error, then overlap")
-    for name, colour in COLOURS.items():
+    for name, color in COLORS.items():
         mean = np.exp(np.log(found[name]).mean(axis=1))
-        axes[0].plot(sizes, mean, "o-", color=colour, ms=4, label=name)
+        axes[0].plot(sizes, mean, "o-", color=color, ms=4, label=name)
         row(name, mean)
         row(f"{name}, overlap", found[f"{name}, overlap"].mean(axis=1))
     axes[0].set(xscale="log", yscale="log", xlabel="training points n", ylabel="test error / variance")
@@ -56,10 +56,10 @@ def separation_errors() -> plt.Figure:
             needed.append(separation.crossing(sizes, errors, level))
         exponent = separation.power(dims, needed)
         row(f"n for an error of {level}, {name}, d = {dims}, power {exponent:.2f}", needed)
-        axes[1].plot(dims, needed, "o", color=COLOURS[name], ms=5, label=f"{name}: power {exponent:.1f}")
+        axes[1].plot(dims, needed, "o", color=COLORS[name], ms=5, label=f"{name}: power {exponent:.1f}")
         fit = np.exp(np.nanmean(np.log(needed) - exponent * np.log(dims)))
         ends = np.array([dims[0], dims[-1]])
-        axes[1].plot(ends, fit * ends**exponent, color=COLOURS[name], lw=1)
+        axes[1].plot(ends, fit * ends**exponent, color=COLORS[name], lw=1)
     axes[1].set(xscale="log", yscale="log", xlabel="dimension d", ylabel=f"n for an error of {level}")
     axes[1].minorticks_off()
     axes[1].set_xticks((6, 8, 12, 16, 24), ("6", "8", "12", "16", "24"))
@@ -93,18 +93,18 @@ def separation_share() -> plt.Figure:
     ratios = np.array([0.125, 0.25, 0.5, 1, 2, 4, 8, 16])
     grid = np.geomspace(ratios[0], ratios[-1], 60)
     for panel, k in zip(axes, (2, 4), strict=True):
-        for d, colour in ((16, SKY), (32, BLUE), (64, PURPLE)):
+        for d, color in ((16, SKY), (32, BLUE), (64, PURPLE)):
             f = separation.hermite(d, k)
             share = separation.share_over_n(f, d, [int(r * d * d) for r in ratios])
-            panel.plot(ratios, share, "o", color=colour, ms=4.5, label=f"d = {d}")
+            panel.plot(ratios, share, "o", color=color, ms=4.5, label=f"d = {d}")
             noise = (2 * k + 1) / (2 * k + d)
             if k == 4:
-                panel.axhline(noise, color=colour, lw=1)
+                panel.axhline(noise, color=color, lw=1)
             row(f"He{k}, d = {d}, fluctuations {noise:.3f}, n/d^2 = {ratios}", share)
         panel.set(xscale="log", xlabel="n / d²", ylim=(0, 1.02))
     signal = 2 / np.pi * np.sum(separation.hermite(16, 2).hessian ** 2) * grid
-    axes[0].plot(grid, signal / (1 + signal), color=GREY, label="theory, isotropic noise")
-    axes[1].plot([], [], color=GREY, label="(2k + 1)/(2k + d), k = 4")
+    axes[0].plot(grid, signal / (1 + signal), color=GRAY, label="theory, isotropic noise")
+    axes[1].plot([], [], color=GRAY, label="(2k + 1)/(2k + d), k = 4")
     axes[1].legend(loc="upper left")
     axes[0].set(title="He₂: the average Hessian sees the direction", ylabel="share of |W|² in the subspace")
     axes[1].set(title="He₄: it is 0, and only noise points there")
@@ -121,18 +121,18 @@ def nearly_kernel_sees() -> plt.Figure:
         print(f"  alpha = {alpha:g}: " + ", ".join(f"{key} {value:.3g}" for key, value in numbers.items()))
     drawn, axes = axes_row(2, 3.5)
     get = lambda key: [found[alpha][key] for alpha in alphas]
-    for key, colour in (("order 0", BLUE), ("order 1", ORANGE), ("trained", "black")):
-        axes[0].plot(alphas, get(key), "o-", color=colour, ms=4, label=key)
+    for key, color in (("order 0", BLUE), ("order 1", ORANGE), ("trained", "black")):
+        axes[0].plot(alphas, get(key), "o-", color=color, ms=4, label=key)
     axes[0].set(xscale="log", xlabel="lazy scale α", ylabel="test error / variance", ylim=(0, 2))
     axes[0].set_title("prediction")
     axes[0].legend()
-    for key, colour, label in (
+    for key, color, label in (
         ("k^E, drift", ORANGE, "order 1, one network"),
-        ("k trained, drift", GREY, "trained, one network"),
+        ("k trained, drift", GRAY, "trained, one network"),
         ("k trained, mean drift", "black", "trained, mean of networks"),
     ):
-        axes[1].plot(alphas, get(key), "o-", color=colour, ms=4, label=label)
-    axes[1].axhline(0.2, color=GREY, ls=":", label="random directions")
+        axes[1].plot(alphas, get(key), "o-", color=color, ms=4, label=label)
+    axes[1].axhline(0.2, color=GRAY, ls=":", label="random directions")
     axes[1].set(xscale="log", xlabel="lazy scale α", ylabel="overlap with the subspace", ylim=(0, 1.02))
     axes[1].set_title("what training adds to the kernel")
     axes[1].legend(fontsize=8.5, loc="center right", bbox_to_anchor=(1, 0.67))
@@ -148,9 +148,9 @@ def adaptive() -> plt.Figure:
     drawn, axes = plt.subplots(2, 2, figsize=(8.6, 6.4), layout="constrained")
     dims = (2, 4, 8, 16, 32)
     for name, errors in adaptivity.support(dims).items():
-        colour = SKY if name.startswith("RBF") else PURPLE
+        color = SKY if name.startswith("RBF") else PURPLE
         axes[0, 0].plot(
-            dims, errors, "o" + ("-" if "surface" in name else ":"), color=colour, ms=4, label=name
+            dims, errors, "o" + ("-" if "surface" in name else ":"), color=color, ms=4, label=name
         )
         row(f"support, d = {dims}, {name}", errors)
     axes[0, 0].set(
@@ -160,22 +160,22 @@ def adaptive() -> plt.Figure:
     axes[0, 0].set_xticks(dims, list(map(str, dims)))
     sizes = (100, 200, 400, 800)
     for name, errors in adaptivity.smooth((1, 3), sizes).items():
-        colour = SKY if name.startswith("RBF") else PURPLE
-        axes[0, 1].plot(sizes, errors, "o" + ("-" if "3" in name else ":"), color=colour, ms=4, label=name)
+        color = SKY if name.startswith("RBF") else PURPLE
+        axes[0, 1].plot(sizes, errors, "o" + ("-" if "3" in name else ":"), color=color, ms=4, label=name)
         row(f"smoothness, n = {sizes}, {name}", errors)
     axes[0, 1].set(xscale="log", yscale="log", xlabel="training points n", title="smoothness: both")
     axes[0, 1].minorticks_off()
     axes[0, 1].set_xticks(sizes, list(map(str, sizes)))
     jumps = [adaptivity.step(seed=seed) for seed in range(5)]
     grid, curves, _ = jumps[0]
-    for name, colour in (("RBF", SKY), ("Laplace", GREEN), ("NTK", BLUE), ("network", PURPLE)):
+    for name, color in (("RBF", SKY), ("Laplace", GREEN), ("NTK", BLUE), ("network", PURPLE)):
         numbers = np.mean([each[2][name] for each in jumps], axis=0)
-        axes[1, 0].plot(grid, curves[name], color=colour, lw=1.4, label=name)
+        axes[1, 0].plot(grid, curves[name], color=color, lw=1.4, label=name)
         row(f"step, {name}: error, overshoot", numbers)
     axes[1, 0].set(xlabel="x", ylim=(-1.5, 1.5), title="a step: smooth kernels overshoot")
     dims = (6, 10, 16, 24)
     for name, errors in adaptivity.latent(dims).items():
-        axes[1, 1].plot(dims, errors, "o-", color=COLOURS[name], ms=4, label=name)
+        axes[1, 1].plot(dims, errors, "o-", color=COLORS[name], ms=4, label=name)
         row(f"latent variables, d = {dims}, {name}", errors)
     axes[1, 1].set(
         xscale="log", yscale="log", xlabel="dimension d", title="latent variables: not fixed kernels"
@@ -194,11 +194,11 @@ def curse() -> plt.Figure:
     """Error over n of the best possible kernel machine, in 2, 4, 8 and 16 dimensions."""
     sizes = (60, 125, 250, 500, 1000, 2000, 4000)
     drawn, (panel,) = axes_row(1, 3.6)
-    for d, colour in ((2, GREEN), (4, SKY), (8, BLUE), (16, PURPLE)):
+    for d, color in ((2, GREEN), (4, SKY), (8, BLUE), (16, PURPLE)):
         expected, measured = adaptivity.curse(d, sizes)
         power = separation.power(sizes[-4:], expected[-4:])
-        panel.plot(sizes, expected, color=colour, label=f"d = {d}: power {power:.2f}, limit {-1 / d:.2f}")
-        panel.plot(sizes, measured, "o", color=colour, ms=4.5)
+        panel.plot(sizes, expected, color=color, label=f"d = {d}: power {power:.2f}, limit {-1 / d:.2f}")
+        panel.plot(sizes, measured, "o", color=color, ms=4.5)
         row(f"d = {d}, power {power:.3f}: expected", expected)
         row(f"d = {d}: measured", measured)
     panel.set(

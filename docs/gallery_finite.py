@@ -3,7 +3,7 @@
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREY, ORANGE, axes_row, figure
+from drawing import BLUE, GRAY, ORANGE, axes_row, figure
 
 import nearkernel as nk
 
@@ -25,7 +25,7 @@ def finite_width() -> plt.Figure:
     """Corrections of order 1/width: over the width, with trained networks, and over depth/width."""
     drawn, axes = axes_row(3, 3.3)
     widths, line = np.array([16, 32, 64, 128]), np.geomspace(13, 160, 50)
-    for depth, colour, mark in ((1, BLUE, "o"), (2, ORANGE, "s")):
+    for depth, color, mark in ((1, BLUE, "o"), (2, ORANGE, "s")):
         theory = _forecast(_network(1000, depth))
         estimates = []
         for width in widths:
@@ -36,14 +36,12 @@ def finite_width() -> plt.Figure:
         exact = {"mean": 1000 * theory.terms[1], "cov": 1000 * theory.cov_terms[1]}
         for panel, name in zip(axes, ("mean", "cov"), strict=False):
             value = float(exact[name].ravel()[0])
-            panel.plot(line, value / line, color=colour, label=f"{depth} hidden layer{'s' * (depth > 1)}")
+            panel.plot(line, value / line, color=color, label=f"{depth} hidden layer{'s' * (depth > 1)}")
             found, error = (
                 np.array([float(np.ravel(getattr(e, part)[name])[0]) for e in estimates])
                 for part in ("mean", "sem")
             )
-            panel.errorbar(
-                widths, found / widths, 2 * error / widths, fmt=mark, color=colour, ms=5, capsize=2
-            )
+            panel.errorbar(widths, found / widths, 2 * error / widths, fmt=mark, color=color, ms=5, capsize=2)
             ends = float(np.ravel(limit.mean[name])[0]), float(np.ravel(limit.sem[name])[0])
             print(
                 f"  {depth} hidden, {name}: {value:.4f} / width; measured limit {ends[0]:.3f} +- {ends[1]:.3f}"
@@ -51,22 +49,22 @@ def finite_width() -> plt.Figure:
     for panel, title in zip(
         axes, ("mean: E f - infinite width", "variance: Var f - infinite width"), strict=False
     ):
-        panel.axhline(0, color=GREY, lw=1)
+        panel.axhline(0, color=GRAY, lw=1)
         panel.set(title=title, xlabel="width", xscale="log")
         panel.set_xticks(widths, [str(width) for width in widths])
         panel.minorticks_off()
     axes[0].legend()
     by_depth = [(depth / 128, _forecast(_network(128, depth))) for depth in range(1, 9)]
     by_width = [(4 / width, _forecast(_network(width, 4))) for width in (64, 96, 128, 256, 512)]
-    for points, colour, mark, label in (
+    for points, color, mark, label in (
         (by_depth, BLUE, "o", "width 128, depth 1 to 8"),
         (by_width, ORANGE, "s", "depth 4, width 64 to 512"),
     ):
         ratio = [point[0] for point in points]
         axes[2].plot(
-            ratio, [f.expansion for _, f in points], mark + "-", color=colour, ms=4, lw=1.2, label=label
+            ratio, [f.expansion for _, f in points], mark + "-", color=color, ms=4, lw=1.2, label=label
         )
-        axes[2].plot(ratio, [f.distance for _, f in points], mark + ":", color=colour, ms=3, lw=1)
+        axes[2].plot(ratio, [f.distance for _, f in points], mark + ":", color=color, ms=3, lw=1)
         print("  expansion at", label, [round(f.expansion, 3) for _, f in points])
         print("  distance at", label, [round(f.distance, 3) for _, f in points])
     axes[2].set(title="relative size", xlabel="depth / width", xscale="log", yscale="log")

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREY, ORANGE, axes_row, figure
+from drawing import BLUE, GRAY, ORANGE, axes_row, figure
 
 import nearkernel as nk
 
@@ -69,7 +69,7 @@ def kink_shift() -> plt.Figure:
         )
         panel.fill_between(line, value - 2 * error, value + 2 * error, color=BLUE, alpha=0.25, lw=0)
         panel.axhline(value, color=BLUE, label="nk.Kinks()")
-        panel.plot(line, found[0] * np.sqrt(widths[0] / line), ":", color=GREY, label="if it fell as 1/width")
+        panel.plot(line, found[0] * np.sqrt(widths[0] / line), ":", color=GRAY, label="if it fell as 1/width")
         panel.errorbar(
             widths, found, 2 * sem, fmt="o", color=ORANGE, ms=5, capsize=2, label="trained networks"
         )

@@ -5,7 +5,7 @@ import warnings
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, axes_row, figure
+from drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE, axes_row, figure
 
 import nearkernel as nk
 from nearkernel._commands.ladder.picture import draw as draw_ladder
@@ -22,13 +22,13 @@ def shapes() -> plt.Figure:
         ("erf", 1.7, ORANGE, "--"),
         ("gelu", 2.0, GREEN, "-."),
         ("tanh", 1.5, PURPLE, (0, (5, 1, 1, 1, 1, 1))),
-        ("sin", 1.5, GREY, ":"),
+        ("sin", 1.5, GRAY, ":"),
     )
     drawn, axes = axes_row(2, sharey=True)
-    for name, weight_var, colour, line in rows:
+    for name, weight_var, color, line in rows:
         net = nk.MLP(2, (1,) * 3, 1, name, weight_var=weight_var, bias_var=0.05)
         for panel, kernel in zip(axes, nk.kernels.nngp_and_ntk(net, circle[:1], circle), strict=True):
-            panel.plot(np.degrees(angle), kernel[0] / kernel[0, 0], ls=line, color=colour, label=name)
+            panel.plot(np.degrees(angle), kernel[0] / kernel[0, 0], ls=line, color=color, label=name)
     for panel, title in zip(axes, ("NNGP: alike before training", "NTK: how training spreads"), strict=True):
         panel.set(title=title, xlabel="angle between the inputs (degrees)", xticks=range(0, 181, 45))
     axes[0].set_ylabel("kernel / kernel at angle 0")
@@ -67,14 +67,14 @@ def nearly() -> plt.Figure:
         terms = nk.solve(model, _LINE_X, _LINE_Y, descent, order=2).predict(grid).terms
     exact = np.asarray(model(run.params, grid))[:, 0]
     rows = (
-        ("kernel (order 0)", GREY, "--"),
+        ("kernel (order 0)", GRAY, "--"),
         ("nearly-kernel (order 1)", BLUE, "-"),
         ("order 2", GREEN, ":"),
     )
     axes[0].plot(grid, exact, color=ORANGE, lw=4, alpha=0.45, label="really trained")
-    for k, (name, colour, line) in enumerate(rows):
+    for k, (name, color, line) in enumerate(rows):
         z = sum(terms[1 : k + 1], terms[0])
-        axes[0].plot(grid, z, color=colour, ls=line, label=name)
+        axes[0].plot(grid, z, color=color, ls=line, label=name)
         print(f"  eps = 0.1, {name}: largest error {np.abs(z - exact).max():.4f}")
     axes[0].plot(_LINE_X, _LINE_Y, "o", color="black", ms=5, zorder=5)
     axes[0].set(title="seven points, eps = 0.1", xlabel="input x", ylabel="output z", xlim=(-3, 3))
@@ -90,11 +90,11 @@ def nearly() -> plt.Figure:
             warnings.simplefilter("ignore")
             terms = nk.solve(model, _LINE_X, _LINE_Y, descent, order=2).predict(grid).terms
         errors.append([np.abs(sum(terms[1 : k + 1], terms[0]) - exact).max() for k in range(3)])
-    for k, (name, colour, line) in enumerate(rows):
+    for k, (name, color, line) in enumerate(rows):
         column = np.array(errors)[:, k]
         slope = np.polyfit(np.log(eps[:4]), np.log(column[:4]), 1)[0]
         print(f"  {name}: error falls as eps^{slope:.2f}")
-        axes[1].plot(eps, column, "o", ls=line, color=colour, ms=4, label=f"{name}: eps$^{{{slope:.2f}}}$")
+        axes[1].plot(eps, column, "o", ls=line, color=color, ms=4, label=f"{name}: eps$^{{{slope:.2f}}}$")
     axes[1].set(xscale="log", yscale="log", xlabel="eps", ylabel="largest error on the line")
     axes[1].set(title="error against real training")
     axes[1].legend()
@@ -111,14 +111,14 @@ def drift() -> plt.Figure:
     drawn, axes = axes_row(2, 3.3)
     before = nk.kernels.FeatureKernel(model.phi)
     after = nk.kernels.EmpiricalNTK(model, run.params)
-    for at, colour in ((2, BLUE), (5, GREEN)):
+    for at, color in ((2, BLUE), (5, GREEN)):
         point = _LINE_X[at : at + 1]
-        axes[0].plot(grid, before(point, grid)[0], color=GREY, ls="--", lw=1.2)
+        axes[0].plot(grid, before(point, grid)[0], color=GRAY, ls="--", lw=1.2)
         axes[0].plot(grid, after(point, grid)[0], color=ORANGE, lw=4, alpha=0.45)
-        axes[0].plot(grid, solution.effective_kernel(point, grid)[0], color=colour)
-        axes[0].axvline(point[0, 0], color=colour, lw=0.8, ls=":")
+        axes[0].plot(grid, solution.effective_kernel(point, grid)[0], color=color)
+        axes[0].axvline(point[0, 0], color=color, lw=0.8, ls=":")
     for line, name in (
-        ({"color": GREY, "ls": "--"}, "before training"),
+        ({"color": GRAY, "ls": "--"}, "before training"),
         ({"color": ORANGE, "lw": 4, "alpha": 0.45}, "after real training"),
         ({"color": BLUE}, "effective kernel, first order"),
     ):
@@ -188,7 +188,7 @@ def helps() -> plt.Figure:
         panel.plot(eps, exact * scale, color=ORANGE, lw=4, alpha=0.45, label="exact, trained at each eps")
         panel.plot(eps, found.predicted(eps) * scale, color=BLUE, label="to second order at eps = 0")
         panel.axvline(best, ymax=0.55, color=GREEN, ls="--", label=f"eps* = {best:.2f}")
-        panel.plot([0], [found.loss * scale], "o", color=GREY, ms=6, label="kernel, eps = 0")
+        panel.plot([0], [found.loss * scale], "o", color=GRAY, ms=6, label="kernel, eps = 0")
         panel.set(title="useful meta-features" if useful else "random meta-features", xlabel="eps")
         panel.legend(loc="upper left", fontsize=8.5)
     axes[0].set(ylabel="mean squared error on test data", ylim=(0, 42))

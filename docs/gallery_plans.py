@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, axes_row, figure
+from drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE, axes_row, figure
 
 import nearkernel as nk
 
@@ -18,7 +18,7 @@ def how_far() -> plt.Figure:
     alone = [nk.scale.plan(int(n), 50, rates, memory="16GiB") for n in sizes]
     shared = [nk.scale.plan(int(n), 50, rates, workers=64, memory="64GiB") for n in sizes]
     ways = {
-        "factorization": ([p.direct for p in alone], GREY),
+        "factorization": ([p.direct for p in alone], GRAY),
         "conjugate gradients, 30 iterations": ([p.solve for p in alone], BLUE),
         "matrix on disk": ([p.build for p in alone], ORANGE),
         "matrix on disk, 64 workers": ([p.build for p in shared], PURPLE),

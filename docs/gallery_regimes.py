@@ -3,7 +3,7 @@
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
+from drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, axes_row, figure
 
 import nearkernel as nk
 
@@ -13,13 +13,13 @@ def catapult() -> plt.Figure:
     """The plane of residual and kernel, in which a quadratic model on one point moves."""
     width = 1e4
     drawn, axes = axes_row(2, 3.6)
-    for ratio, colour in ((1.5, GREEN), (2.3, BLUE), (3.0, ORANGE), (3.7, PURPLE)):
+    for ratio, color in ((1.5, GREEN), (2.3, BLUE), (3.0, ORANGE), (3.7, PURPLE)):
         z, ntk = nk.theory.catapult(0.8, 1.0, 0.0, 1 / width, ratio, 400)
         print(f"  lr ntk = {ratio}: peak loss {0.5 * (z**2).max():.3g}, at the end {ratio * ntk[-1]:.3f}")
-        axes[0].plot(np.abs(z) + 1e-12, ratio * ntk, ".-", color=colour, lw=0.8, ms=4)
-        axes[1].plot(0.5 * z[:110] ** 2 + 1e-20, color=colour, label=f"lr · ntk(0) = {ratio}")
-    axes[0].axhline(2.0, color=GREY, ls="--", lw=1)
-    axes[0].text(2e-7, 2.06, "stable below", color=GREY, fontsize=9)
+        axes[0].plot(np.abs(z) + 1e-12, ratio * ntk, ".-", color=color, lw=0.8, ms=4)
+        axes[1].plot(0.5 * z[:110] ** 2 + 1e-20, color=color, label=f"lr · ntk(0) = {ratio}")
+    axes[0].axhline(2.0, color=GRAY, ls="--", lw=1)
+    axes[0].text(2e-7, 2.06, "stable below", color=GRAY, fontsize=9)
     axes[0].set(xscale="log", xlim=(1e-7, 3e2), ylim=(0, 4), xlabel="residual |z - y|", ylabel="lr · ntk")
     axes[0].set_title("the kernel shrinks while the residual is large")
     axes[1].set(yscale="log", ylim=(1e-12, 1e4), xlabel="step", ylabel="loss", title="loss")
@@ -42,7 +42,7 @@ def lr_phases() -> plt.Figure:
         ("quadratic model", nk.expand(net, theta, degree=2), BLUE, "--"),
         ("linear model", nk.expand(net, theta, degree=1), GREEN, ":"),
     )
-    for name, model, colour, line in models:
+    for name, model, color, line in models:
         found = [nk.theory.learning_rate_phase(model, theta, x, y, ratio / top, 600) for ratio in ratios]
         names = [phase.name for phase in found]
         fine = np.array(names) != "divergent"
@@ -50,12 +50,12 @@ def lr_phases() -> plt.Figure:
         print(f"  {name}: catapult from {_first(ratios, names, 'catapult')}, divergent from", end=" ")
         print(_first(ratios, names, "divergent"))
         axes[0].plot(
-            ratios[fine], [p.losses.max() / p.losses[0] for p in kept], line, color=colour, label=name
+            ratios[fine], [p.losses.max() / p.losses[0] for p in kept], line, color=color, label=name
         )
-        axes[1].plot(ratios[fine], [p.lr * p.moved.ntk_end for p in kept], line, color=colour)
-        axes[2].plot(ratios[fine], [p.moved.correlation for p in kept], line, color=colour)
+        axes[1].plot(ratios[fine], [p.lr * p.moved.ntk_end for p in kept], line, color=color)
+        axes[2].plot(ratios[fine], [p.moved.correlation for p in kept], line, color=color)
     axes[0].set(yscale="log", ylim=(0.7, 3e3), title="highest loss / first loss")
-    axes[1].axhline(2.0, color=GREY, lw=1)
+    axes[1].axhline(2.0, color=GRAY, lw=1)
     axes[1].set(title="lr · λ at the end", ylim=(0, 2.4))
     axes[2].set(title="correlation of weights", ylim=(0.6, 1.01))
     for panel in axes:
@@ -77,7 +77,7 @@ def movement() -> plt.Figure:
     y = np.sin(2 * x[:, 0]) + x[:, 1]
     widths, seeds = (64, 128, 256, 512, 1024), 4
     drawn, axes = axes_row(3, 3.3, sharey=True)
-    for scaling, colour, mark in (("ntk", BLUE, "o"), ("standard", GREEN, "s"), ("mean_field", ORANGE, "^")):
+    for scaling, color, mark in (("ntk", BLUE, "o"), ("standard", GREEN, "s"), ("mean_field", ORANGE, "^")):
         found = np.zeros((len(widths), seeds, 3))
         for i, n in enumerate(widths):
             net = nk.MLP(4, (n,), 1, "tanh", weight_var=1.5, bias_var=0.1, parametrization=scaling)
@@ -93,7 +93,7 @@ def movement() -> plt.Figure:
         slopes = np.polyfit(np.log(widths), np.log(typical), 1)[0]
         print(f"  {scaling}: powers of the width {slopes.round(2)} (weights, features, kernel)")
         for panel, values in zip(axes, typical.T, strict=True):
-            panel.plot(widths, values, mark + "-", color=colour, ms=5, lw=1.2, label=scaling)
+            panel.plot(widths, values, mark + "-", color=color, ms=5, lw=1.2, label=scaling)
     for panel, title in zip(axes, ("weights", "features", "tangent kernel"), strict=True):
         panel.set(xscale="log", yscale="log", title=title, xlabel="width")
         panel.set_xticks(widths, [str(n) for n in widths])
@@ -113,7 +113,7 @@ def edge() -> plt.Figure:
     first, span = nk.geometry.sharpness(net, theta, x, y), 400.0
     keep = {"sharpness": lambda p: nk.geometry.sharpness(net, p, x, y, steps=25)}
     drawn, axes = axes_row(2, 3.5)
-    for factor, colour in ((0.5, ORANGE), (0.25, PURPLE), (0.125, GREEN)):
+    for factor, color in ((0.5, ORANGE), (0.25, PURPLE), (0.125, GREEN)):
         lr = factor / first
         steps = int(span / lr)
         history = nk.simulate(
@@ -121,15 +121,15 @@ def edge() -> plt.Figure:
         ).history
         late = history["sharpness"][-20:].mean()
         print(f"  lr = {lr:.4f}: 2/lr = {2 / lr:.1f}, sharpness at the end {late:.1f}")
-        axes[0].plot(lr * history["time"], history["sharpness"], color=colour, label=f"lr = {lr:.3f}")
-        axes[0].axhline(2 / lr, color=colour, ls="--", lw=1)
-        axes[1].plot(lr * history["time"], history["loss"], color=colour)
+        axes[0].plot(lr * history["time"], history["sharpness"], color=color, label=f"lr = {lr:.3f}")
+        axes[0].axhline(2 / lr, color=color, ls="--", lw=1)
+        axes[1].plot(lr * history["time"], history["loss"], color=color)
     history = nk.simulate(net, theta, x, y, nk.GradientFlow(span), nk.Record(keep, span / 60)).history
     print(
         f"  flow: {history['sharpness'][0]:.1f} at initialization, {history['sharpness'][-1]:.1f} at the end"
     )
-    axes[0].plot(history["time"], history["sharpness"], color=GREY, label="flow")
-    axes[1].plot(history["time"], history["loss"], color=GREY)
+    axes[0].plot(history["time"], history["sharpness"], color=GRAY, label="flow")
+    axes[1].plot(history["time"], history["loss"], color=GRAY)
     axes[0].set(title="largest eigenvalue of the Hessian (dashed: 2/lr)", xlabel="lr · steps", ylim=(0, None))
     axes[0].legend(loc="upper left")
     axes[1].set(title="loss", xlabel="lr · steps", yscale="log")
@@ -174,11 +174,11 @@ def density() -> plt.Figure:
     axes[0].legend()
     split = nk.theory.gauss_newton_classes(net, params, x, labels)._asdict()
     names = ("total", "between", "cross", "same", "within")
-    colours = (GREY, ORANGE, PURPLE, GREEN, BLUE)
-    for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
+    colors = (GRAY, ORANGE, PURPLE, GREEN, BLUE)
+    for row, (name, color) in enumerate(zip(names, colors, strict=True)):
         values = nk.geometry.top_eigenpairs(split[name], 12).values
         print(f"  {name}: {values[:6].round(1)}")
-        axes[1].plot(values, np.full(12, -row), "|", color=colour, ms=16, mew=1.8)
+        axes[1].plot(values, np.full(12, -row), "|", color=color, ms=16, mew=1.8)
     axes[1].set_yticks(-np.arange(5), names)
     axes[1].set(xlabel="eigenvalue", title="Gauss-Newton matrix by classes", ylim=(-4.6, 0.6))
     return drawn
@@ -222,11 +222,11 @@ def collapse() -> plt.Figure:
     print(f"  no error from step {zero:.0f} on; at that step and at the end:")
     drawn, (panel,) = axes_row(1, 3.7)
     names = ("nc1: within / between", "nc2: norms", "nc2: angles", "nc3: self-duality", "nc4: nearest mean")
-    for name, values, colour in zip(names, metrics, (BLUE, GREEN, SKY, ORANGE, PURPLE), strict=True):
+    for name, values, color in zip(names, metrics, (BLUE, GREEN, SKY, ORANGE, PURPLE), strict=True):
         print(f"    {name} {values[steps == zero][0]:.3f}, {values[-1]:.3f}")
-        panel.plot(steps + 1, values, color=colour, label=name)
-    panel.axvline(zero + 1, color=GREY, ls="--", lw=1)
-    panel.text(1.08 * zero, 1.2, "no error from here on", color=GREY, fontsize=9)
+        panel.plot(steps + 1, values, color=color, label=name)
+    panel.axvline(zero + 1, color=GRAY, ls="--", lw=1)
+    panel.text(1.08 * zero, 1.2, "no error from here on", color=GRAY, fontsize=9)
     panel.set(xscale="log", yscale="log", ylim=(3e-3, 2), xlabel="step", ylabel="distance from collapse")
     panel.legend(loc="lower right", ncols=2)
     return drawn
@@ -243,7 +243,7 @@ def bias() -> plt.Figure:
     path = np.array([nk.theory.implicit_minimizer(x, x @ truth, alpha) for alpha in alphas])
     least = np.linalg.lstsq(x, x @ truth, rcond=None)[0]
     drawn, axes = axes_row(2, 3.5)
-    axes[0].plot(alphas, path[:, 4:], color=GREY, lw=0.6, alpha=0.6)
+    axes[0].plot(alphas, path[:, 4:], color=GRAY, lw=0.6, alpha=0.6)
     axes[0].plot(alphas, path[:, :4], color=BLUE)
     axes[0].plot(np.full(4, alphas[0]), truth[:4], "o", color=ORANGE, ms=5, clip_on=False, label="truth")
     axes[0].plot(
@@ -262,7 +262,7 @@ def bias() -> plt.Figure:
     )
     axes[0].legend(loc=(0.03, 0.12))
     points = np.arange(6, 41, 2)
-    for alpha, colour in ((10.0, GREEN), (0.1, SKY), (1e-3, BLUE), (1e-6, PURPLE)):
+    for alpha, color in ((10.0, GREEN), (0.1, SKY), (1e-3, BLUE), (1e-6, PURPLE)):
         errors = []
         for n in points:
             each = [rng.normal(size=(n, d)) for _ in range(12)]
@@ -271,7 +271,7 @@ def bias() -> plt.Figure:
         print(
             f"  alpha = {alpha:g}: error below 5 % from {points[np.argmax(np.array(errors) < 0.05)]} points on"
         )
-        axes[1].plot(points, errors, "o-", color=colour, ms=3.5, lw=1.3, label=f"α = {alpha:g}")
+        axes[1].plot(points, errors, "o-", color=color, ms=3.5, lw=1.3, label=f"α = {alpha:g}")
     axes[1].set(xlabel="points", ylabel="relative error", title=f"recovery of 4 of {d} weights")
     axes[1].legend()
     return drawn
@@ -287,10 +287,10 @@ def margin() -> plt.Figure:
     x = x + 0.3 * labels[:, None] * w
     times = np.geomspace(1, 2000, 60)
     drawn, axes = axes_row(2, 3.4)
-    for loss, colour, line in (("exponential", BLUE, "-"), ("logistic", ORANGE, "--")):
+    for loss, color, line in (("exponential", BLUE, "-"), ("logistic", ORANGE, "--")):
         path = nk.theory.margin_flow(x, labels, times, loss)
-        axes[0].plot(times, path.direction_error, line, color=colour, label=loss)
-        axes[1].plot(times, path.margin_gap / path.limit.margin, line, color=colour)
+        axes[0].plot(times, path.direction_error, line, color=color, label=loss)
+        axes[1].plot(times, path.margin_gap / path.limit.margin, line, color=color)
         slopes = [
             np.diff(np.log(q[-10:][[0, -1]])) / np.diff(np.log(times[-10:][[0, -1]]))
             for q in (path.direction_error, path.margin_gap)
@@ -311,9 +311,9 @@ def margin() -> plt.Figure:
             )
         run = run + lr * rows.T @ np.exp(-rows @ run)
     print(f"  after 200000 steps of descent the direction is still {at[-1][1]:.1%} off")
-    axes[0].plot(*np.array(at).T, "o", color=GREY, ms=5, label="descent, up to 200 000 steps")
+    axes[0].plot(*np.array(at).T, "o", color=GRAY, ms=5, label="descent, up to 200 000 steps")
     guide = path.direction_error[-1] * times[-1] / times
-    axes[0].plot(times, guide, color=GREY, lw=0.9, ls=":", label="1 / log t")
+    axes[0].plot(times, guide, color=GRAY, lw=0.9, ls=":", label="1 / log t")
     axes[0].set(title="distance from the maximum-margin direction")
     axes[1].set(title="missing share of the margin")
     for panel in axes:
@@ -344,7 +344,7 @@ def sgd() -> plt.Figure:
         net, theta, x, target, nk.GradientDescent(0.02, 20_000), nk.Record(every=20_000)
     ).params
     sharp = nk.geometry.sharpness(net, start, x, target)
-    for name, model, begin, data, scale, colour in (
+    for name, model, begin, data, scale, color in (
         ("linear model", linear, exact[0].mean, (phi, y), top, BLUE),
         ("tanh network", net, start, (x, target), sharp, ORANGE),
     ):
@@ -357,7 +357,7 @@ def sgd() -> plt.Figure:
             left, right = (run.history[side][1000:].mean() for side in sides)
             print(f"  {name}, lr = {ratio}/sharpness: {left:.4g} and {right:.4g}")
             label = dict(label=f"{name}: θ·∇L") if i == 0 else {}
-            axes[0].plot(ratio, left, "o", color=colour, ms=6, **label)
+            axes[0].plot(ratio, left, "o", color=color, ms=6, **label)
             label = dict(label=f"{name}: lr/2 tr C") if i == 0 else {}
             axes[0].plot(ratio, right, "x", color="black", ms=5, mew=1.3, **label)
     axes[0].set(
@@ -385,7 +385,7 @@ def sgd() -> plt.Figure:
         f"  valley: mean of 100 runs {runs[:, -1].mean():.3f}, theory {expected[30 * (runs.shape[1] - 1)]:.3f}"
     )
     times = 30 * np.arange(runs.shape[1])
-    axes[1].plot(times, runs[:25].T, color=GREY, lw=0.5, alpha=0.6)
+    axes[1].plot(times, runs[:25].T, color=GRAY, lw=0.5, alpha=0.6)
     axes[1].plot(times, runs.mean(0), color=ORANGE, label="mean of 100 runs")
     axes[1].plot(expected, color=BLUE, ls="--", label="theory")
     axes[1].set(xlabel="step", ylabel="v", title="SGD moves to the wide part of a valley (v = 0)")

@@ -3,7 +3,7 @@
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
+from drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, axes_row, figure
 from matplotlib.collections import PolyCollection
 
 import nearkernel as nk
@@ -74,7 +74,7 @@ def kinks() -> plt.Figure:
     )
 
     layers = np.arange(1, 11)
-    for width, size, colour, shift in (
+    for width, size, color, shift in (
         (16, 1500, GREEN, -0.12),
         (64, 400, PURPLE, 0.0),
         (256, 100, SKY, 0.12),
@@ -86,7 +86,7 @@ def kinks() -> plt.Figure:
             found.mean / 2,
             found.sem / 2,
             fmt="o",
-            color=colour,
+            color=color,
             ms=4,
             capsize=2,
             label=f"width {width}",
@@ -108,34 +108,34 @@ def kernel_processes() -> plt.Figure:
     kernel = nk.kernels.NTK(nk.MLP(1, (1, 1), 1, "relu", weight_var=2.0, bias_var=0.3))
     pairs = nk.theory.mercer(kernel, nodes[:, None], weights / 2, rank=5)
     grid = np.linspace(-1.6, 1.6, 241)
-    for i, colour in enumerate((BLUE, ORANGE, GREEN, PURPLE)):
+    for i, color in enumerate((BLUE, ORANGE, GREEN, PURPLE)):
         function = pairs.functions(grid[:, None])[:, i]
-        axes[0].plot(grid, function * np.sign(function[-1]), color=colour, label=f"λ = {pairs.values[i]:.2g}")
+        axes[0].plot(grid, function * np.sign(function[-1]), color=color, label=f"λ = {pairs.values[i]:.2g}")
     axes[0].axvspan(-1, 1, color=SKY, alpha=0.15, lw=0)
     axes[0].set(xlabel="x", title="eigenfunctions of a relu NTK", ylim=(-4.5, 4.5))
     axes[0].legend(fontsize=8, ncols=2, loc="lower left")
     print(f"  eigenvalues {pairs.values}")
 
-    for k, colour, name in (
+    for k, color, name in (
         (nk.kernels.NNGP(nk.MLP(1, (1,), 1, "erf", weight_var=20.0, bias_var=2.0)), BLUE, "erf NNGP"),
         (nk.kernels.Laplace(0.7), ORANGE, "Laplace"),
     ):
         for i, path in enumerate(nk.theory.gp_samples(k, grid[:, None], 3, jax.random.key(2))):
             spread = np.sqrt(k.diag(grid[:, None]).mean())
-            axes[1].plot(grid, path / spread, color=colour, lw=1.2, label=name if i == 0 else None)
+            axes[1].plot(grid, path / spread, color=color, lw=1.2, label=name if i == 0 else None)
     axes[1].set(xlabel="x", title="Gaussian processes", ylim=(-4.2, 2.8))
     axes[1].legend(fontsize=8.5, loc="lower left", ncols=2)
 
     x = np.random.default_rng(0).uniform(size=(2000, 2))
     chosen = nk.theory.DPP(nk.kernels.RBF(0.1), x).sample(jax.random.key(0), 100)
     chance = np.random.default_rng(1).choice(2000, 100, replace=False)
-    for points, colour, mark, name in (
-        (chance, GREY, "x", "by chance"),
+    for points, color, mark, name in (
+        (chance, GRAY, "x", "by chance"),
         (chosen, ORANGE, "o", "determinantal"),
     ):
         gaps = np.linalg.norm(x[points][:, None] - x[points], axis=2) + 9 * np.eye(100)
         print(f"  {name}: mean distance to the nearest {gaps.min(axis=1).mean():.3f}")
-        axes[2].plot(*x[points].T, mark, color=colour, ms=4, label=name)
+        axes[2].plot(*x[points].T, mark, color=color, ms=4, label=name)
     axes[2].set(aspect="equal", xticks=(), yticks=(), title="100 of 2000 points")
     axes[2].legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)
     axes[2].grid(False)

@@ -6,7 +6,7 @@ import warnings
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, axes_row, figure
+from drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE, axes_row, figure
 from matplotlib.colors import LogNorm
 
 import nearkernel as nk
@@ -16,7 +16,7 @@ _RICHNESS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
 _GRID, _WIDTHS = (0.03, 0.07, 0.15, 0.25, 0.5, 1.0, 2.0), (32, 128, 512, 2048)
 _THEORIES = ("lazy: order 0", "nearly lazy: order 2", "rich: the limit")
 _NAMES = {
-    "infinite-width NTK": GREY,
+    "infinite-width NTK": GRAY,
     "order 0": PURPLE,
     "order 1": BLUE,
     "order 2": ORANGE,
@@ -93,13 +93,13 @@ def rich() -> plt.Figure:
         )
     drawn, axes = axes_row(2, 3.6, width_ratios=(2, 1))
     mean, spread = found.mean(axis=1), found.std(axis=1, ddof=1) / np.sqrt(_SEEDS)
-    for k, (name, colour) in enumerate(_NAMES.items()):
+    for k, (name, color) in enumerate(_NAMES.items()):
         axes[0].errorbar(
-            _RICHNESS, mean[:, k], spread[:, k], fmt="o-", color=colour, ms=4, capsize=2, label=name
+            _RICHNESS, mean[:, k], spread[:, k], fmt="o-", color=color, ms=4, capsize=2, label=name
         )
     for left, right, name in ((0.085, 0.1, ""), (0.1, 0.3, "nearly lazy"), (0.3, 2.4, "rich")):
         axes[0].axvspan(left, right, color=GREEN, alpha=0.05 if name == "rich" else 0.0, lw=0)
-        axes[0].text(np.sqrt(left * right), 6.5, name, ha="center", color=GREY, fontsize=9)
+        axes[0].text(np.sqrt(left * right), 6.5, name, ha="center", color=GRAY, fontsize=9)
     axes[0].set(
         xscale="log", yscale="log", xlabel="richness", ylabel="distance from the trained network",
         title=f"five theories, the same networks of {_WIDTH} neurons", xlim=(0.085, 2.4), ylim=(None, 12),
@@ -151,7 +151,7 @@ def _map(means: np.ndarray, best: np.ndarray) -> plt.Figure:
                 color="white" if share > 8 else "black",
             )  # fmt: skip
         for border in (1.5, 3.5):  # 0.1 and 0.3, where nk.regime changes its name
-            panel.axvline(border, color=GREY, lw=1.2, ls="--")
+            panel.axvline(border, color=GRAY, lw=1.2, ls="--")
         panel.set_xticks(range(len(_GRID)), [f"{value:g}".lstrip("0") for value in _GRID], fontsize=8.5)
         panel.set_yticks(range(len(_WIDTHS)), [str(width) for width in _WIDTHS])
         panel.set(title=name, xlabel="richness × targets")
@@ -171,12 +171,12 @@ def rich_neurons() -> plt.Figure:
         with jax.enable_x64(True):
             h = np.asarray(model.model.layer_outputs(after["params"], x)[0])[0]
         bins = np.linspace(-6, 6, 61)
-        for values, weights, colour, name in (
-            (cloud.start[:, 0], cloud.weights, GREY, "before training"),
+        for values, weights, color, name in (
+            (cloud.start[:, 0], cloud.weights, GRAY, "before training"),
             (cloud.preactivations[:, 0], cloud.weights, GREEN, "after, rich limit"),
         ):
             height, _ = np.histogram(values, bins, weights=weights, density=True)
-            panel.stairs(height, bins, color=colour, lw=1.8, label=name)
+            panel.stairs(height, bins, color=color, lw=1.8, label=name)
         panel.hist(h, bins, density=True, color=BLUE, alpha=0.3, label=f"after, {_WIDTH} neurons")
         panel.set(title=f"richness {richness:g}", xlabel="preactivation of a neuron")
         spread = np.sqrt(cloud.weights @ cloud.preactivations[:, 0] ** 2)
@@ -235,7 +235,7 @@ def kernel_movement() -> plt.Figure:
                 found[i, j, seed] = nk.theory.movement(model, start, end, both).kernel
     drawn, (panel,) = axes_row(1, 3.4)
     panel.plot(grid, limit, color=BLUE, label="theory: infinite width")
-    for values, width, color, mark in zip(found, widths, (GREY, ORANGE), ("x", "o"), strict=True):
+    for values, width, color, mark in zip(found, widths, (GRAY, ORANGE), ("x", "o"), strict=True):
         for column in values.T:
             panel.plot(
                 grid, column, mark, color=color, ms=5, mew=1.2, label=f"trained networks of width {width}"
@@ -244,7 +244,7 @@ def kernel_movement() -> plt.Figure:
         print(f"  width {width}: {values.mean(axis=1).round(3)}, off by {off.min():.0%} to {off.max():.0%}")
     print(f"  limit: {np.round(limit, 3)}")
     for border in (0.1, 0.3):
-        panel.axvline(border, color=GREY, lw=1, ls="--")
+        panel.axvline(border, color=GRAY, lw=1, ls="--")
     panel.set(xscale="log", yscale="log", xlabel="richness γ₀", ylabel="kernel moved by")
     handles, labels = panel.get_legend_handles_labels()
     once = dict(zip(labels, handles, strict=True))

@@ -4,7 +4,7 @@ import time
 
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
+from drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, axes_row, figure
 
 import nearkernel as nk
 from nearkernel.dynamics import ConjugateGradients, EigenPro, Nystrom, Richardson
@@ -29,19 +29,19 @@ def solvers() -> plt.Figure:
         "EigenPro": (EigenPro(rank=100, sample=1000, batch_size=300, tol=1e-8, epochs=300), ORANGE),
         "gradient descent": (Richardson(iterations=300), GREEN),
     }
-    for label, (solver, colour) in runs.items():
+    for label, (solver, color) in runs.items():
         found = nk.solve(kernel, x, y, ridge, solver=solver)
-        left.semilogy(np.arange(1, found.iterations + 1), found.history, color=colour, label=label)
+        left.semilogy(np.arange(1, found.iterations + 1), found.history, color=color, label=label)
         print(f"  {label}: {found.iterations} products, residual {found.relative_residual:.1e}")
     left.set(xlabel="products with K (n = 3000)", ylabel="relative residual", ylim=(1e-9, 2.0), xlim=(0, 300))
     left.legend(fontsize=8.5)
     sizes = np.array([1000, 2000, 4000, 8000])
     methods = {
-        "direct": ("direct", GREY),
+        "direct": ("direct", GRAY),
         "conjugate gradients, 1e-9": (ConjugateGradients(), BLUE),
-        "500 centers": (Nystrom(centres=500), PURPLE),
+        "500 centers": (Nystrom(centers=500), PURPLE),
     }
-    for label, (solver, colour) in methods.items():
+    for label, (solver, color) in methods.items():
         seconds = []
         for n in sizes:
             x, y = _problem(n)
@@ -50,7 +50,7 @@ def solvers() -> plt.Figure:
             nk.solve(kernel, x, y, ridge, solver=solver)
             seconds.append(time.perf_counter() - begin)
         power = np.polyfit(np.log(sizes[-3:]), np.log(seconds[-3:]), 1)[0]
-        right.loglog(sizes, seconds, "o-", color=colour, label=f"{label}: $n^{{{power:.1f}}}$")
+        right.loglog(sizes, seconds, "o-", color=color, label=f"{label}: $n^{{{power:.1f}}}$")
         print(f"  {label}: {np.round(seconds, 2)} s, n^{power:.2f}")
     right.set(
         xlabel="points n", ylabel="seconds on 2 cores", xticks=sizes, xticklabels=[f"{n}" for n in sizes]

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import matplotlib.colors
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREY, ORANGE, SKY, axes_row, figure
+from drawing import BLUE, GRAY, ORANGE, SKY, axes_row, figure
 
 import nearkernel as nk
 
@@ -13,7 +13,7 @@ import nearkernel as nk
 @figure
 def gradients() -> plt.Figure:
     """Squared input gradients of random relu networks: drawn, by their exact law, and by the normal law."""
-    d, size, colours = 64, 4000, (BLUE, ORANGE)
+    d, size, colors = 64, 4000, (BLUE, ORANGE)
     x = jnp.asarray(np.random.default_rng(0).normal(size=d))
 
     def squares(net):
@@ -25,7 +25,7 @@ def gradients() -> plt.Figure:
             return np.asarray(jax.jit(lambda i: jax.lax.map(one, i, batch_size=16))(np.arange(size)))
 
     drawn, axes = axes_row(2)
-    for (depth, n), colour in zip(((10, 64), (40, 64)), colours, strict=True):
+    for (depth, n), color in zip(((10, 64), (40, 64)), colors, strict=True):
         net = nk.MLP(d, (n,) * depth, 1, "relu", weight_var=2.0)
         found = squares(net)
         for panel, coordinates in zip(axes, (d, 1), strict=True):
@@ -34,9 +34,9 @@ def gradients() -> plt.Figure:
             (low, high), (mean, variance) = np.quantile(logs, [0.0005, 0.9995]), law.normal
             y = np.linspace(low, high, 300)
             normal = np.exp(-((y - mean) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
-            panel.hist(logs, np.linspace(low, high, 41), density=True, color=colour, alpha=0.3)
-            panel.plot(y, law.pdf(y), color=colour, label=f"depth/width = {depth}/{n}: exact law")
-            panel.plot(y, normal, color=colour, ls="--", lw=1.2, label="normal law")
+            panel.hist(logs, np.linspace(low, high, 41), density=True, color=color, alpha=0.3)
+            panel.plot(y, law.pdf(y), color=color, label=f"depth/width = {depth}/{n}: exact law")
+            panel.plot(y, normal, color=color, ls="--", lw=1.2, label="normal law")
             away = np.abs(np.sort(law.cdf(logs)) - (np.arange(size) + 0.5) / size).max()
             print(
                 f"  depth {depth}, {coordinates} coordinates: draws are {away:.4f} from the exact law "
@@ -127,21 +127,21 @@ def flow() -> plt.Figure:
         "gelu": ((1.9, 0.17292239, SKY), (1.98305826, 0.17292239, BLUE), (2.05, 0.17292239, ORANGE)),
     }
     for panel, (name, settings) in zip(axes, rows.items(), strict=True):
-        for weight_var, bias_var, colour in settings:
+        for weight_var, bias_var, color in settings:
             scale = 1.0 if name == "tanh" else 2.0
             net = nk.MLP(2, (1,) * depth, 1, name, weight_var, bias_var)
             kernel = [float(layer.kernel[0, 0]) for layer in nk.propagate(net, scale * x)]
-            critical = "  (critical)" if colour == BLUE else ""
-            panel.plot(layers, kernel, color=colour, label=f"$C_W$ = {weight_var:g}{critical}")
-            if colour == BLUE:
+            critical = "  (critical)" if color == BLUE else ""
+            panel.plot(layers, kernel, color=color, label=f"$C_W$ = {weight_var:g}{critical}")
+            if color == BLUE:
                 print(
                     f"  {name} at criticality: K = {kernel[0]:.4f} in layer 1, {kernel[-1]:.6f} in layer {depth + 1}"
                 )
         panel.set(xscale="log", yscale="log", xlabel="layer", title=name)
     law = nk.critical("tanh").kernel_law(layers[3:])
-    axes[0].plot(layers[3:], law, color=GREY, ls="--", label="1/(2 layer)")
+    axes[0].plot(layers[3:], law, color=GRAY, ls="--", label="1/(2 layer)")
     axes[0].set(ylabel="variance K of a neuron", ylim=(1e-5, 2))
-    axes[1].axhline(nk.critical("gelu").fixed_point, color=GREY, ls="--", label="K*")
+    axes[1].axhline(nk.critical("gelu").fixed_point, color=GRAY, ls="--", label="K*")
     axes[1].set(ylim=(0.5, 50))
     for panel in axes:
         panel.legend()
@@ -155,14 +155,14 @@ def kurtosis() -> plt.Figure:
     rows = (("relu", 2.0, BLUE, "o"), ("tanh", 1.0, ORANGE, "s"))
     x, most = np.ones((1, 4)), 10
     for panel, width in zip(axes, (32, 128), strict=True):
-        for name, weight_var, colour, mark in rows:
+        for name, weight_var, color, mark in rows:
             net = nk.MLP(4, (width,) * most, 1, name, weight_var)
             layers = list(nk.propagate(net, x, order=1))[1:]
             theory = [
                 3 * float(layer.four_point.item() / layer.kernel.item() ** 2) / width for layer in layers
             ]
             ratio = np.arange(1, most + 1) / width
-            panel.plot(ratio, theory, color=colour, label=f"{name}: order 1/n")
+            panel.plot(ratio, theory, color=color, label=f"{name}: order 1/n")
 
             def moments(params, net=net):
                 """E[z^2] and E[z^4] / 3 of every layer, averaged over its weights."""
@@ -175,11 +175,11 @@ def kurtosis() -> plt.Figure:
             excess = 3 * (fourth / second**2 - 1)
             error = 3 * found.sem[1] / second**2
             panel.errorbar(
-                ratio, excess, 2 * error, fmt=mark, color=colour, ms=5, capsize=2, label=f"{name}: drawn"
+                ratio, excess, 2 * error, fmt=mark, color=color, ms=5, capsize=2, label=f"{name}: drawn"
             )
             if name == "relu":
                 exact = 3 * ((1 + 5 / width) ** np.arange(1, most + 1) - 1)
-                panel.plot(ratio, exact, color=colour, ls=":", label="relu: exact, 3 (1 + 5/n)^l - 3")
+                panel.plot(ratio, exact, color=color, ls=":", label="relu: exact, 3 (1 + 5/n)^l - 3")
             print(
                 f"  {name}, width {width}, {most} hidden layers: {theory[-1]:.3f} to order 1/n, drawn {excess[-1]:.3f}"
             )

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import mpmath
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
+from drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, axes_row, figure
 
 import nearkernel as nk
 
@@ -43,7 +43,7 @@ def band() -> plt.Figure:
         print(
             f"is off by {np.median(error / now.std):.2f} deviations (median over x), at most {error.max():.3f}"
         )
-        panel.plot(grid, networks.T, color=GREY, lw=0.6, alpha=0.45)
+        panel.plot(grid, networks.T, color=GRAY, lw=0.6, alpha=0.45)
         low, high = now.mean - 2 * now.std, now.mean + 2 * now.std
         panel.fill_between(grid[:, 0], low, high, color=SKY, alpha=0.4, lw=0)
         panel.plot(grid, now.mean, color=BLUE, lw=2.2)
@@ -51,7 +51,7 @@ def band() -> plt.Figure:
         panel.set(title=f"after {moment} steps" if moment else "before training", xlabel="input x")
         panel.set(xlim=(-3, 3), ylim=(-5, 5))
     axes[0].set_ylabel("output z")
-    axes[0].plot([], [], color=GREY, lw=0.9, label="40 trained networks")
+    axes[0].plot([], [], color=GRAY, lw=0.9, label="40 trained networks")
     axes[0].plot([], [], color=BLUE, lw=2.2, label="forecast: mean")
     axes[0].fill_between([], [], color=SKY, alpha=0.4, lw=0, label="forecast: ± 2 deviations")
     axes[0].plot([], [], "o", color=ORANGE, ms=6, mec="white", label="data")
@@ -120,10 +120,10 @@ def digits() -> plt.Figure:
 
     drawn, (panel,) = axes_row(1, 3.7)
     rows = (("one network", of_one, one, BLUE), ("average of 8 networks", of_few, together, ORANGE))
-    for name, predicted, found, colour in rows:
-        panel.plot(moments, predicted, color=colour, label=f"{name}: forecast")
-        panel.plot(steps[shown], found[shown], "o", color=colour, ms=4.5, label=f"{name}: trained")
-    panel.plot(moments, of_all, color=GREY, ls="--", label="average of all networks: forecast")
+    for name, predicted, found, color in rows:
+        panel.plot(moments, predicted, color=color, label=f"{name}: forecast")
+        panel.plot(steps[shown], found[shown], "o", color=color, ms=4.5, label=f"{name}: trained")
+    panel.plot(moments, of_all, color=GRAY, ls="--", label="average of all networks: forecast")
     panel.set(xscale="log", xlabel="steps of gradient descent", ylabel="test error (%)", ylim=(0, 100))
     panel.legend()
     return drawn
@@ -153,7 +153,7 @@ def width() -> plt.Figure:
         (kernel_distance, (16, 32, 64, 128, 256, 512), 200, -0.5, BLUE, (0.05, 0.1, 0.2, 0.4)),
         (departure, (16, 32, 64, 128, 256), 60, -1.0, ORANGE, (0.003, 0.01, 0.03, 0.1)),
     )
-    for panel, (quantity, widths, size, power, colour, ticks) in zip(axes, rows, strict=True):
+    for panel, (quantity, widths, size, power, color, ticks) in zip(axes, rows, strict=True):
         root, bar = [], []
         for n in widths:
             net = nk.MLP(5, (n, n), 1, **settings)
@@ -163,10 +163,10 @@ def width() -> plt.Figure:
         slope = np.polyfit(np.log(widths), np.log(root), 1)[0]
         print(f"  {quantity.__name__}: power {slope:.2f} of the width; at width {widths[-1]} {root[-1]:.4f}")
         panel.errorbar(
-            widths, root, bar, fmt="o", color=colour, ms=6, capsize=3, label="measured, ± 2 standard errors"
+            widths, root, bar, fmt="o", color=color, ms=6, capsize=3, label="measured, ± 2 standard errors"
         )
         guide = root[-1] * (np.array(widths) / widths[-1]) ** power
-        panel.plot(widths, guide, color=GREY, ls="--", label=f"∝ width$^{{{power:g}}}$")
+        panel.plot(widths, guide, color=GRAY, ls="--", label=f"∝ width$^{{{power:g}}}$")
         panel.set(xscale="log", yscale="log", xlabel="width of both hidden layers")
         panel.set_xticks(widths, [str(n) for n in widths])
         panel.set_yticks(ticks, [str(tick) for tick in ticks])
@@ -186,7 +186,7 @@ def filters() -> plt.Figure:
             (nk.GradientFlow(time=1.0), "GradientFlow(1)", BLUE, "-"),
             (plain, "GradientDescent(0.01, 100)", ORANGE, "--"),
             (nk.Ridge(strength=1.0), "Ridge(1)", GREEN, "-."),
-            (nk.DirectOptimization(), "DirectOptimization()", GREY, ":"),
+            (nk.DirectOptimization(), "DirectOptimization()", GRAY, ":"),
         ),
         (
             (plain.at(20), "GradientDescent(0.01, 20)", ORANGE, "-"),
@@ -197,9 +197,9 @@ def filters() -> plt.Figure:
     drawn, axes = axes_row(2, sharey=True)
     for panel, algorithms, top in zip(axes, panels, (1e3, 1e2), strict=True):
         lam = np.geomspace(1e-2, top, 800)
-        for algorithm, name, colour, line in algorithms:
+        for algorithm, name, color, line in algorithms:
             stable = lam < 0.99 * algorithm.limit()
-            panel.plot(lam[stable], 1 - algorithm.decay(lam[stable]), ls=line, color=colour, label=name)
+            panel.plot(lam[stable], 1 - algorithm.decay(lam[stable]), ls=line, color=color, label=name)
         panel.set(
             xscale="log", xlabel="eigenvalue λ of the kernel matrix", xlim=(1e-2, top), ylim=(-0.05, 2.0)
         )
@@ -225,7 +225,7 @@ def diagonal() -> plt.Figure:
         return nk.kernels.NTK(nk.MLP(10, (1,) * depth, 1, "relu", weight_var=2.0))(x1, x2)
 
     drawn, axes = axes_row(2, sharey=True)
-    for name, compute, colour, mark in (
+    for name, compute, color, mark in (
         ("recursion as printed", _printed_tangent, ORANGE, "s"),
         ("nearkernel", library, BLUE, "o"),
     ):
@@ -235,8 +235,8 @@ def diagonal() -> plt.Figure:
             for L in depths.tolist()
         ]
         near = np.abs(compute(50, first, others)[0] / exact - 1)
-        axes[0].plot(depths, on, mark, color=colour, ms=5, label=name)
-        axes[1].plot(angles, np.maximum(near, 1e-17), mark, color=colour, ms=5, label=name)
+        axes[0].plot(depths, on, mark, color=color, ms=5, label=name)
+        axes[1].plot(angles, np.maximum(near, 1e-17), mark, color=color, ms=5, label=name)
         print(f"  {name}: worst error {max(on):.1e} at equal inputs, {near.max():.1e} near them")
     axes[0].set(
         title="equal inputs", xlabel="hidden layers", xscale="log", ylabel="relative error of the NTK"

@@ -11,6 +11,11 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
+if os.environ.get("NEARKERNEL_TYPES"):
+    from support import typed
+
+    typed.install()
+
 import jax
 import pytest
 

@@ -15,7 +15,6 @@ from typer.core import TyperGroup
 from . import __version__
 from ._base.extra import MissingExtra, needing
 from ._base.printable import printable
-from ._base.random_state import random_state_kept
 from ._commands import completion as _completion
 from ._commands.advise.app import advise
 from ._commands.claims.app import app as claims_app
@@ -28,6 +27,7 @@ from ._commands.options import Json
 from ._commands.predict.app import apply, predict
 from ._commands.streams import print_json, typing
 from ._run.programs import VARIABLE
+from ._run.random_state import random_state_kept
 
 EXIT_CODES = (
     "Exit codes: 0, success; 1, a claim is refuted, a matrix is damaged, a tolerance was not reached, or "

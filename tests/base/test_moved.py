@@ -49,6 +49,19 @@ def test_old_arguments_are_taken():
     assert same(1) == same(b=1) == 1
 
 
+def test_british_names_lead_to_american_ones():
+    with pytest.warns(DeprecationWarning, match="`centred` of Scaled is now `centered`.*removed in 0.5"):
+        model = nk.Scaled(nk.MLP(2), 2.0, centred=False)
+    assert not model.centered
+    with pytest.warns(DeprecationWarning, match="`centred` of Scaled is now `centered`"):
+        assert not model.centred
+    with pytest.warns(DeprecationWarning, match="`centres` of Nystrom is now `centers`"):
+        solver = nk.dynamics.Nystrom(centres=2)
+    solution = nk.solve(nk.kernels.RBF(), np.eye(3), np.ones(3), nk.Ridge(0.1), solver=solver)
+    with pytest.warns(DeprecationWarning, match="`centres` of MachineSolution is now `centers`"):
+        assert len(solution.centres) == 2
+
+
 def test_no_two_public_names_differ_by_case_alone():
     rooms = (nk, nk.dynamics, nk.statistics, nk.geometry, nk.kernels, nk.scale, nk.models, nk.layers)
     for room in rooms:

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from nearkernel._base.random_state import random_state_kept
+from nearkernel._run.random_state import random_state_kept
 from support.cases import few
 
 SCRIPT = """

@@ -108,7 +108,7 @@ def test_solutions_share_their_words():
     flow = nk.GradientFlow(time=2.0)
     direct = nk.solve(KERNEL, X, Y, flow)
     others = [
-        nk.solve(KERNEL, X, Y, flow, solver=nk.dynamics.Nystrom(centres=X)),
+        nk.solve(KERNEL, X, Y, flow, solver=nk.dynamics.Nystrom(centers=X)),
         nk.solve(KERNEL, X, Y, flow, loss=lambda z, y: 0.5 * ((z - y) ** 2).sum()),
     ]
     for other in others:

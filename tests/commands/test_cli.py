@@ -33,7 +33,7 @@ def write_csv(rows=60, name="data.csv"):
     y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=rows)
     lines = [f"{a},{b},{'red' if a > 0 else 'blue'},{c}" for (a, b), c in zip(x, y, strict=True)]
     with open(name, "w") as file:
-        file.write("\n".join(["a,b,colour,y", *lines]))
+        file.write("\n".join(["a,b,color,y", *lines]))
 
 
 @pytest.mark.parametrize("rows", [500, pytest.param(5000, marks=pytest.mark.slow)])
@@ -133,10 +133,10 @@ def test_other_networks_and_trainings(options, words):
 def test_a_csv_file_of_mixed_columns():
     write_csv()
     result = nearkernel("predict", "data.csv", "--target", "y", "--activation", "erf", "--depth", 1)
-    assert "regression" in result.stdout and "Note: one-hot encoded: colour (2 levels)." in result.stdout
+    assert "regression" in result.stdout and "Note: one-hot encoded: color (2 levels)." in result.stdout
     with open("out/result.json") as file:
         assert json.load(file)["figures"]["NNGP"]["r2"] > 0.8
-    nearkernel("predict", "data.csv", "--target", "colour", "--drop", "y")
+    nearkernel("predict", "data.csv", "--target", "color", "--drop", "y")
     with open("out/result.json") as file:
         assert json.load(file)["data"]["classes"] == ["blue", "red"]
 
@@ -184,7 +184,7 @@ def test_the_report_holds_everything_it_shows(data, pictures):
 def test_text_of_the_data_cannot_break_the_report():
     write_csv()
     with open("data.csv") as file:
-        text = file.read().replace("colour", "<script>alert(1)</script>").replace("red", "<b>&")
+        text = file.read().replace("color", "<script>alert(1)</script>").replace("red", "<b>&")
     with open("data.csv", "w") as file:
         file.write(text)
     nearkernel("predict", "data.csv", "--target", "<script>alert(1)</script>", "--drop", "y")

@@ -1,4 +1,4 @@
-"""What all commands share: flags, JSON, exit codes, colours, completion."""
+"""What all commands share: flags, JSON, exit codes, colors, completion."""
 
 import importlib
 import json
@@ -103,8 +103,8 @@ def test_each_way_to_end_has_its_exit_code_and_one_line(words, monkeypatch):
     assert line == "error: unexpected KeyError('surprise'); --debug shows where.\n"
     assert "Traceback" in debugged and debugged.endswith(line)
     assert ends(KeyboardInterrupt(), 130)[0] == "interrupted: nothing was written\n"
-    plain = nearkernel(*words, *rest, "--colour", "red", code=2)
-    assert plain.stdout == "" and plain.stderr.count("\n") == 1 and "--colour" in plain.stderr
+    plain = nearkernel(*words, *rest, "--color", "red", code=2)
+    assert plain.stdout == "" and plain.stderr.count("\n") == 1 and "--color" in plain.stderr
 
 
 def test_exit_codes_are_documented():
@@ -202,22 +202,22 @@ def on_a_terminal(*words):
     return text.decode(), code
 
 
-COLOUR = re.compile(r"\x1b\[(?:\d+;)*3\d")
+COLOR = re.compile(r"\x1b\[(?:\d+;)*3\d")
 
 
-def test_colours_are_for_terminals(monkeypatch):
+def test_colors_are_for_terminals(monkeypatch):
     for name in ("NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     run = ("claims", "run", "brownian-norm", "--points", 3)
     shown, code = on_a_terminal(*run)
-    assert code == 0 and COLOUR.search(shown) and "confirmed" in shown
+    assert code == 0 and COLOR.search(shown) and "confirmed" in shown
     assert "\x1b" not in nearkernel(*run).stdout
     document, code = on_a_terminal(*run, "--json")
     assert code == 0 and "\x1b" not in document and json.loads(document)[0]["verdict"] == "confirmed"
     monkeypatch.setenv("NO_COLOR", "1")
     shown, code = on_a_terminal(*run)
-    assert code == 0 and not COLOUR.search(shown) and "confirmed" in shown
+    assert code == 0 and not COLOR.search(shown) and "confirmed" in shown
 
 
 def test_names_that_are_completed_are_those_that_exist():

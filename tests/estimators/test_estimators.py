@@ -154,14 +154,14 @@ def test_default_kernel_has_the_length_of_the_data():
 def test_a_kernel_machine_by_every_solver():
     x, y, x_new = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60.0) % 7, np.ones((2, 3))
     expected = KernelMachine(nk.kernels.RBF(1.0), nk.Ridge(1.0)).fit(x, y)
-    for solver in ("cg", "richardson", nk.dynamics.Nystrom(centres=60)):
+    for solver in ("cg", "richardson", nk.dynamics.Nystrom(centers=60)):
         found = KernelMachine(nk.kernels.RBF(1.0), nk.Ridge(1.0), solver=solver).fit(x, y)
         np.testing.assert_allclose(found.predict(x_new), expected.predict(x_new), rtol=1e-5)
         assert found.dual_coef_.shape == (60,)
         np.testing.assert_allclose(
             found.predict(x_new), nk.kernels.RBF(1.0)(x_new, found.X_fit_) @ found.dual_coef_
         )
-    few = KernelMachine(nk.kernels.RBF(1.0), nk.Ridge(1.0), solver=nk.dynamics.Nystrom(centres=5)).fit(x, y)
+    few = KernelMachine(nk.kernels.RBF(1.0), nk.Ridge(1.0), solver=nk.dynamics.Nystrom(centers=5)).fit(x, y)
     assert few.X_fit_.shape == (5, 3) and few.dual_coef_.shape == (5,)
     slow = KernelMachine(
         nk.kernels.RBF(1.0), nk.Ridge(1e-3), solver=nk.dynamics.ConjugateGradients(iterations=2)
@@ -221,7 +221,7 @@ def test_nngp_regressor_is_a_gaussian_process(outputs):
 def test_probabilities_are_shares_of_networks(estimator, classes, size=20_000):
     x, y, x_new = blobs(classes)
     one_hot = np.eye(classes)[y]
-    target, centre = one_hot - one_hot.mean(axis=0), one_hot.mean(axis=0)
+    target, center = one_hot - one_hot.mean(axis=0), one_hot.mean(axis=0)
     if estimator is NTKClassifier:
         model, law = NTKClassifier(), nk.forecast(network(), x, target, None, x_new)
     else:
@@ -229,7 +229,7 @@ def test_probabilities_are_shares_of_networks(estimator, classes, size=20_000):
         law = nk.posterior(nk.kernels.NNGP(network()), x, target, x_new, noise=0.1)
     found = model.fit(x, y).predict_proba(x_new)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
-    answers = (law.sample(size, jax.random.key(0)) + centre).argmax(axis=-1)  # (size, m)
+    answers = (law.sample(size, jax.random.key(0)) + center).argmax(axis=-1)  # (size, m)
     share = (answers[..., None] == np.arange(classes)).mean(axis=0)
     error = np.sqrt((found * (1 - found) + 1 / size) / size)
     assert np.all(np.abs(share - found) <= 4 * error)
@@ -267,10 +267,10 @@ def test_an_activation_may_be_a_function():
 @pytest.mark.parametrize("estimator", NETWORK_REGRESSORS)
 def test_standardizing_inside_is_standardizing_by_hand(estimator, outputs):
     x, y, x_new = problem(outputs)
-    centre, scale = x.mean(axis=0), x.std(axis=0)
+    center, scale = x.mean(axis=0), x.std(axis=0)
     unit = np.sqrt(np.mean(y.var(axis=0)))
-    by_hand = estimator().fit((x - centre) / scale, y / unit)
-    mean, std = by_hand.predict((x_new - centre) / scale, return_std=True)
+    by_hand = estimator().fit((x - center) / scale, y / unit)
+    mean, std = by_hand.predict((x_new - center) / scale, return_std=True)
     far = estimator(standardize=True).fit(1e3 * x + 7, y)
     found, spread = far.predict(1e3 * x_new + 7, return_std=True)
     np.testing.assert_allclose(found, unit * mean, rtol=1e-8)

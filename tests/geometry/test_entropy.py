@@ -99,7 +99,7 @@ def smallest_ball(group):
         edges = 2 * np.array([b - a, c - a])
         if abs(np.linalg.det(edges)) > 1e-9:
             discs.append(np.linalg.solve(edges, [b @ b - a @ a, c @ c - a @ a]))
-    return min(np.linalg.norm(group - centre, axis=1).max() for centre in discs)
+    return min(np.linalg.norm(group - center, axis=1).max() for center in discs)
 
 
 @pytest.mark.parametrize("bits", [0, 1, 2])

@@ -46,7 +46,7 @@ def by_hand(model):
     factors, params = inner.lr_factors(), inner.init(0)
     spread = jax.tree.map(lambda factor, leaf: np.full(leaf.shape, float(factor)), factors, params)
     both = {"params": spread, "start": jax.tree.map(np.zeros_like, spread)}
-    whole = both if isinstance(model, nk.Scaled) and model.centred else spread
+    whole = both if isinstance(model, nk.Scaled) and model.centered else spread
     return np.concatenate([leaf.ravel() for leaf in jax.tree.leaves(whole)])
 
 

@@ -11,15 +11,15 @@ X, Y, NEW = RNG.normal(size=(5, 4)), RNG.normal(size=5), RNG.normal(size=(3, 4))
 
 
 def ensemble(net, algorithm, size, seed):
-    """Mean outputs and mean squared deviations from `centre` of `size` trained networks."""
-    centre = nk.forecast(net, X, Y, algorithm, NEW)
+    """Mean outputs and mean squared deviations from `center` of `size` trained networks."""
+    center = nk.forecast(net, X, Y, algorithm, NEW)
 
     def observable(theta):
         trained = nk.simulate(net, theta, X, Y, algorithm).params
         z = net(trained, NEW)[:, 0]
-        return {"mean": z, "cov": (z - centre.mean)[:, None] * (z - centre.mean)}
+        return {"mean": z, "cov": (z - center.mean)[:, None] * (z - center.mean)}
 
-    return centre, nk.measure(observable, net, size, jax.random.key(seed))
+    return center, nk.measure(observable, net, size, jax.random.key(seed))
 
 
 def test_500_trained_networks_agree_with_the_forecast():

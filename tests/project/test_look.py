@@ -15,7 +15,7 @@ EVIL = "<script>alert('&')</script>"
 def paint(figure):
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], "o-", mfc="white")
-    axes.plot([0, 1], [1, 0], color=drawing.GREY)
+    axes.plot([0, 1], [1, 0], color=drawing.GRAY)
     axes.set(xlabel="a < b")
 
 
@@ -66,7 +66,7 @@ def test_names_in_figures_are_neither_formulas_nor_instructions():
     assert not set(INSTRUCTIONS) & {"\x1b", "\x00", "\x9b", "\u202e", "\u2066"} & set(text)
 
 
-def test_light_and_dark_define_the_same_colours_and_either_can_be_chosen():
+def test_light_and_dark_define_the_same_colors_and_either_can_be_chosen():
     css = _look.style()
     light = set(re.findall(r"(--[\w-]+): #", css.split("@media")[0]))
     asked = re.search(r"prefers-color-scheme: dark\) \{(.*?)\n\}", css, re.DOTALL)[1]
@@ -88,7 +88,7 @@ def test_a_drawing_stands_alone_and_follows_the_page_it_is_set_into():
     assert (png, svg) == drawing.png_and_svg((3, 2), paint)
     assert png.startswith(b"\x89PNG") and drawing.BLUE in svg and "a &lt; b" in svg
     one, two = _look.inline(svg, "first, one"), _look.inline(svg, "second")
-    assert not re.search(r"#[0-9a-f]{6}\b", one)  # no colour that dark pages would not change
+    assert not re.search(r"#[0-9a-f]{6}\b", one)  # no color that dark pages would not change
     assert "var(--series-1)" in one and "var(--series-6)" in one and "currentColor" in one
     ids = lambda text: set(re.findall(r'id="([^"]*)"', text))
     assert ids(one) and not ids(one) & ids(two)

@@ -173,7 +173,7 @@ CALLS = [
     Call(
         "Nystrom",
         lambda **a: nk.solve(RBF, X, Y, nk.Ridge(0.1), solver=D.Nystrom(**a)),
-        dict(centres=("inputs", X[:3]), memory=("memory", "1MiB"), seed=("steps", 0)),
+        dict(centers=("inputs", X[:3]), memory=("memory", "1MiB"), seed=("steps", 0)),
     ),
     Call("Solution.predict", method(solution, "predict"), dict(x_new=x_new, time=("positive", 1.0))),
     Call(

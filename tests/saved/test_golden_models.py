@@ -12,7 +12,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel._saved.file import model_bytes
-from nearkernel._saved.names import _IN_0_2, _places, class_of, tag_of
+from nearkernel._saved.names import _IN_0_2, _places, class_of, field_of, tag_of
 from support.commands import nearkernel
 
 FOLDER = Path(__file__).parents[1] / "golden" / "models_0_2"
@@ -28,11 +28,13 @@ def contents(data):
 
 
 def renamed(node):
-    """A tree of 0.2 with tags for paths."""
+    """A tree of 0.2 with tags for paths, and the attributes of today."""
     if isinstance(node, list):
         return [renamed(each) for each in node]
     if not isinstance(node, dict):
         return node
+    if "state" in node:
+        node = node | {"state": [[field_of(key), each] for key, each in node["state"]]}
     return {
         key: tag_of(class_of(each)) if key in ("object", "named", "enum") else renamed(each)
         for key, each in node.items()

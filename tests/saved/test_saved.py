@@ -59,7 +59,7 @@ MODELS = {
         nk.kernels.Laplace(2.0) + 0.1 * nk.kernels.Linear(), nk.GradientFlow(time=3.0)
     ).fit(X, Y),
     "few centers": lambda: estimators.KernelMachine(
-        nk.kernels.RBF(1.0), nk.Ridge(0.1), solver=nk.dynamics.Nystrom(centres=3)
+        nk.kernels.RBF(1.0), nk.Ridge(0.1), solver=nk.dynamics.Nystrom(centers=3)
     ).fit(X, Y),
     "a pipeline": lambda: make_pipeline(StandardScaler(), estimators.NTKRegressor()).fit(X, Y),
 }  # fmt: skip

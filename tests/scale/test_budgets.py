@@ -54,7 +54,7 @@ def measured(size):
 print("cg", peak(solve(D.ConjugateGradients(tol=1e-2, memory=budget, iterations=2))))
 print("richardson", peak(solve(D.Richardson(memory=budget), nk.GradientDescent(1e-4, 2))))
 print("eigenpro", peak(solve(D.EigenPro(memory=budget, epochs=1))))
-print("nystrom", peak(solve(D.Nystrom(centres=500, memory=budget))))
+print("nystrom", peak(solve(D.Nystrom(centers=500, memory=budget))))
 print("build", peak(build))
 print("stored", peak(stored(build())))
 print("blocks", peak(lambda: [None for _ in zip(range(3), kernel.blocks(many, memory=budget))]))

@@ -74,9 +74,9 @@ def test_preconditioner_is_the_inverse():
 
 
 @pytest.mark.parametrize("d", [2, 5])
-def test_centres_in_float32_predict_as_in_float64(d):
+def test_centers_in_float32_predict_as_in_float64(d):
     x, y = X[:, :d], np.sin(X[:, 0])
-    solver = nk.dynamics.Nystrom(centres=200)
+    solver = nk.dynamics.Nystrom(centers=200)
     fit = lambda: nk.solve(KERNELS["rbf"], x, y, nk.Ridge(0.1), solver=solver).predict(x[:50]).mean
     with nk.precision("float32"):
         single = fit()

@@ -19,7 +19,7 @@ SOLVERS = {
     "cg recomputed": (ConjugateGradients(tol=1e-10, memory=SMALL), 1e-8),
     "richardson": (Richardson(tol=1e-8), 1e-6),
     "eigenpro": (EigenPro(tol=1e-7, rank=60, sample=200, batch_size=50, epochs=400), 1e-5),
-    "all centres": (Nystrom(centres=N), 1e-5),
+    "all centers": (Nystrom(centers=N), 1e-5),
 }
 
 
@@ -31,11 +31,11 @@ def test_every_solver_finds_the_ridge_solution(kernel, name):
     found = nk.solve(kernel, X, Y, nk.Ridge(1.0), solver=solver)
     assert found.ok, found.status
     assert np.abs(found.predict(X_NEW).mean - expected).max() < close * np.abs(expected).max()
-    assert np.all(found.predict(X_NEW).mean[:, 2] == 0.0) or name == "all centres"
+    assert np.all(found.predict(X_NEW).mean[:, 2] == 0.0) or name == "all centers"
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.6])
-@pytest.mark.parametrize("solver", ["richardson", Richardson(memory=SMALL), Nystrom(centres=N)], ids=str)
+@pytest.mark.parametrize("solver", ["richardson", Richardson(memory=SMALL), Nystrom(centers=N)], ids=str)
 def test_early_stopped_iterations_are_gradient_descent_at_finite_time(momentum, solver):
     algorithm = nk.GradientDescent(lr=2e-3, steps=37, momentum=momentum)
     expected = nk.solve(RBF, X, Y, algorithm, solver="direct").predict(X_NEW).mean
@@ -49,10 +49,10 @@ def test_early_stopped_iterations_are_gradient_descent_at_finite_time(momentum, 
 @pytest.mark.parametrize(
     "algorithm", [nk.GradientFlow(time=2.0), nk.GradientFlow(time=3.0, friction=1.0), nk.DirectOptimization()]
 )
-def test_all_points_as_centres_give_any_algorithm(algorithm):
+def test_all_points_as_centers_give_any_algorithm(algorithm):
     kernel = nk.kernels.Laplace(1.0)
     expected = nk.solve(kernel, X, Y[:, 0], algorithm, solver="direct")
-    found = nk.solve(kernel, X, Y[:, 0], algorithm, solver=Nystrom(centres=X))
+    found = nk.solve(kernel, X, Y[:, 0], algorithm, solver=Nystrom(centers=X))
     assert np.abs(found.predict(X_NEW).mean - expected.predict(X_NEW).mean).max() < 1e-7
     if algorithm.end() < np.inf:
         assert (
@@ -60,12 +60,12 @@ def test_all_points_as_centres_give_any_algorithm(algorithm):
         )
 
 
-def test_few_centres_are_the_features_that_they_make():
+def test_few_centers_are_the_features_that_they_make():
     """k(x, C) K_CC^-1 k(C, x') as a kernel of its own, solved whole."""
-    centres = X[:25]
-    found = nk.solve(RBF, X, Y[:, 0], nk.Ridge(0.1), solver=Nystrom(centres=centres))
-    whiten = np.linalg.inv(np.linalg.cholesky(RBF(centres))).T
-    phi, phi_new = RBF(X, centres) @ whiten, RBF(X_NEW, centres) @ whiten
+    centers = X[:25]
+    found = nk.solve(RBF, X, Y[:, 0], nk.Ridge(0.1), solver=Nystrom(centers=centers))
+    whiten = np.linalg.inv(np.linalg.cholesky(RBF(centers))).T
+    phi, phi_new = RBF(X, centers) @ whiten, RBF(X_NEW, centers) @ whiten
     expected = phi_new @ np.linalg.solve(phi.T @ phi + 0.1 * np.eye(25), phi.T @ Y[:, 0])
     assert np.abs(found.predict(X_NEW).mean - expected).max() < 1e-8
     fitted = found.predict(X).mean
@@ -73,7 +73,7 @@ def test_few_centres_are_the_features_that_they_make():
         np.linalg.norm(Y[:, 0] - fitted) / np.linalg.norm(Y[:, 0])
     )
     other = found.at(nk.Ridge(2.0)).predict(X_NEW).mean
-    again = nk.solve(RBF, X, Y[:, 0], nk.Ridge(2.0), solver=Nystrom(centres=centres)).predict(X_NEW).mean
+    again = nk.solve(RBF, X, Y[:, 0], nk.Ridge(2.0), solver=Nystrom(centers=centers)).predict(X_NEW).mean
     assert np.abs(other - again).max() < 1e-10
 
 
@@ -152,8 +152,8 @@ def test_a_learning_rate_beyond_the_limit_is_a_status():
     with np.errstate(over="ignore", invalid="ignore"):
         lost = nk.solve(RBF, X, Y, nk.GradientDescent(1e149, 50), solver="richardson")
     assert not lost.ok and not lost.relative_residual < 1e100
-    centred = nk.solve(RBF, X, Y, nk.GradientDescent(lr=1.0), solver=Nystrom(30))
-    assert not centred.ok and "exceeds 2/lambda_max" in centred.status.message
+    centered = nk.solve(RBF, X, Y, nk.GradientDescent(lr=1.0), solver=Nystrom(30))
+    assert not centered.ok and "exceeds 2/lambda_max" in centered.status.message
 
 
 class Indefinite(nk.kernels.AbstractKernel):
@@ -187,8 +187,8 @@ def test_a_kernel_that_is_not_positive_is_named():
         (lambda: nk.solve(RBF, X, Y, solver="cg").predict(X_NEW, time=3.0), ValueError, "`time` is available with"),
         (lambda: ConjugateGradients(tol=0.0), ValueError, "`tol` must be greater than 0"),
         (lambda: ConjugateGradients(memory="lots"), ValueError, "`memory` must be a size"),
-        (lambda: Nystrom(centres=0), ValueError, "`centres` must be at least 1"),
-        (lambda: nk.solve(RBF, X, Y, solver=Nystrom(np.ones((3, 9)))), ValueError, "`centres` has 9 features"),
+        (lambda: Nystrom(centers=0), ValueError, "`centers` must be at least 1"),
+        (lambda: nk.solve(RBF, X, Y, solver=Nystrom(np.ones((3, 9)))), ValueError, "`centers` has 9 features"),
         (lambda: nk.solve(RBF, X, Y, solver=Nystrom(400, memory="1MB")), MemoryError, "use at most 144 centers"),
         (lambda: EigenPro(batch_size=0), ValueError, "`batch_size` must be at least 1"),
         (

@@ -6,7 +6,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel.kernels.classical import stationary as _classic
-from nearkernel.scale import centers as _centres
+from nearkernel.scale import centers as _centers
 from nearkernel.scale.pivoted import Preconditioner, pivoted_cholesky
 from nearkernel.scale.products import Held, Recomputed
 from nearkernel.scale.sums import columns_times, gram_of
@@ -76,12 +76,12 @@ def test_large_exponents_take_the_usual_way(monkeypatch):
         assert np.abs(kernel(x) - exact).max() > 1e-2
 
 
-def sums(kernel, centres, y, single):
+def sums(kernel, centers, y, single):
     with jax.enable_x64(True), nk.precision("float32" if single else "float64"):
-        return _centres._sums(kernel, X, y, centres, 10**9, single)
+        return _centers._sums(kernel, X, y, centers, 10**9, single)
 
 
-def test_sums_over_centres_in_float32_are_those_of_all_rows():
+def test_sums_over_centers_in_float32_are_those_of_all_rows():
     y = np.stack([np.sin(X[:, 0]), 3.0 + X[:, 1]], axis=1)
     rows = WIDE(X, X[:150])
     expected = rows.T @ rows, rows.T @ y, np.square(y).sum(axis=0)
@@ -90,14 +90,14 @@ def test_sums_over_centres_in_float32_are_those_of_all_rows():
             assert relative(found, exact) < close
 
 
-def test_float32_is_for_centres_that_bear_it():
+def test_float32_is_for_centers_that_bear_it():
     rough, smooth = nk.kernels.RBF(2.0), nk.kernels.RBF(4.0)
     lam = {kernel: np.linalg.eigvalsh(kernel(X[:200]))[[0, -2]] for kernel in (rough, smooth)}
     with nk.precision("float32"):
-        assert _centres._bear_float32(*lam[rough], 2500) and not _centres._bear_float32(*lam[smooth], 2500)
-        assert _centres._bear_float32(*lam[smooth], 10**8)  # rounding averages out
-    assert not _centres._bear_float32(*lam[rough], 2500)
-    y, solver = np.sin(X[:, 0]), nk.dynamics.Nystrom(centres=X[:200])
+        assert _centers._bear_float32(*lam[rough], 2500) and not _centers._bear_float32(*lam[smooth], 2500)
+        assert _centers._bear_float32(*lam[smooth], 10**8)  # rounding averages out
+    assert not _centers._bear_float32(*lam[rough], 2500)
+    y, solver = np.sin(X[:, 0]), nk.dynamics.Nystrom(centers=X[:200])
     for kernel in (rough, smooth):
         double = nk.solve(kernel, X, y, nk.Ridge(0.1), solver=solver).predict(X[:50] + 0.1).mean
         with nk.precision("float32"):

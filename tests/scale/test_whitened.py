@@ -37,7 +37,7 @@ def test_the_matrix_is_one_in_its_basis():
     "algorithm", [nk.Ridge(0.3), nk.GradientFlow(), nk.GradientFlow(2.0), nk.GradientDescent(1e-3, 50)]
 )
 def test_both_bases_train_alike(algorithm, monkeypatch):
-    solver = nk.dynamics.Nystrom(centres=X[:200])
+    solver = nk.dynamics.Nystrom(centers=X[:200])
     found = nk.solve(ROUGH, X, Y, algorithm, solver=solver)
     by_eigenvectors(monkeypatch)
     expected = nk.solve(ROUGH, X, Y, algorithm, solver=solver)
@@ -53,7 +53,7 @@ def test_a_ridge_needs_no_eigenvectors(monkeypatch):
 
     monkeypatch.setattr(_whitened, "eigh", refuse)
     monkeypatch.setattr("nearkernel.scale.centers.eigh", refuse)
-    found = nk.solve(ROUGH, X, Y, nk.Ridge(0.3), solver=nk.dynamics.Nystrom(centres=X[:200]))
+    found = nk.solve(ROUGH, X, Y, nk.Ridge(0.3), solver=nk.dynamics.Nystrom(centers=X[:200]))
     assert found.at(nk.Ridge(3.0)).relative_residual > found.relative_residual
     with pytest.raises(AssertionError, match="eigenvectors"):
         found.at(nk.GradientFlow(1.0))

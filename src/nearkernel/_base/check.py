@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,13 +14,15 @@ import numpy as np
 
 from .._run.precision import is_traced
 from .spelling import nearest as nearest
+from .types import Params, PyTree, Unchecked
 
 _SHOWN = 60  # characters of a value in a message
+_T = TypeVar("_T")
 _LARGEST_WHOLE = 2**63 - 1
 LARGEST = 1e150  # squares of what is given are numbers still
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """What came, in one short line."""
     if isinstance(value, np.ndarray | jax.Array) and np.ndim(value) > 0:
         return f"an array of shape {np.shape(value)}"
@@ -31,7 +33,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
-def real_number(value: Any, name: str) -> Any:
+def real_number(value: Unchecked, name: str) -> Any:
     """`value` if it is one finite-or-infinite real number or a traced scalar; refuses NaN, text and arrays."""
     if is_traced(value):
         return value
@@ -53,7 +55,7 @@ def real_number(value: Any, name: str) -> Any:
     return value if kept else number  # fractions and decimals do not mix with arrays
 
 
-def finite_number(value: Any, name: str) -> Any:
+def finite_number(value: Unchecked, name: str) -> Any:
     """`value` if it is one finite real number."""
     value = real_number(value, name)
     if not is_traced(value):
@@ -61,7 +63,7 @@ def finite_number(value: Any, name: str) -> Any:
     return value
 
 
-def _require_moderate(value: Any, name: str, infinite: bool = False) -> None:
+def _require_moderate(value: float, name: str, infinite: bool = False) -> None:
     if math.isinf(value) and not infinite:
         raise ValueError(f"`{name}` must be finite; got {value}.")
     if LARGEST < abs(value) < math.inf:
@@ -71,7 +73,7 @@ def _require_moderate(value: Any, name: str, infinite: bool = False) -> None:
         )
 
 
-def positive(value: Any, name: str, *, zero: bool = False, finite: bool = True) -> Any:
+def positive(value: Unchecked, name: str, *, zero: bool = False, finite: bool = True) -> Any:
     """`value` if it is > 0 (>= 0 with `zero`)."""
     value = real_number(value, name)
     if is_traced(value):
@@ -82,14 +84,14 @@ def positive(value: Any, name: str, *, zero: bool = False, finite: bool = True) 
     return value
 
 
-def between(value: Any, name: str, low: float, high: float) -> Any:
+def between(value: Unchecked, name: str, low: float, high: float) -> Any:
     """A checked number if it is from `low` to `high`: arithmetic reaches no farther."""
     if not is_traced(value) and not low <= value <= high:
         raise ValueError(f"`{name}` must be between {low:g} and {high:g}; got {value:g}.")
     return value
 
 
-def whole(value: Any, name: str, least: int, most: int = _LARGEST_WHOLE) -> int:
+def whole(value: Unchecked, name: str, least: int, most: int = _LARGEST_WHOLE) -> int:
     """`value` as an int from `least` to `most`."""
     try:
         if isinstance(value, bool | np.bool_) or np.ndim(value) != 0 or is_traced(value):
@@ -104,7 +106,7 @@ def whole(value: Any, name: str, least: int, most: int = _LARGEST_WHOLE) -> int:
     return number
 
 
-def wholes(values: Any, name: str, least: int = 1) -> tuple[int, ...]:
+def wholes(values: Unchecked, name: str, least: int = 1) -> tuple[int, ...]:
     """`values`, an ordered sequence such as (256, 256), as ints of at least `least`."""
     ordered = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
     if not ordered or is_traced(values) or getattr(values, "ndim", 1) != 1:
@@ -113,12 +115,12 @@ def wholes(values: Any, name: str, least: int = 1) -> tuple[int, ...]:
     return tuple(whole(value, name, least) for value in values)
 
 
-def sizes(value: Any, name: str) -> tuple[int, ...]:
+def sizes(value: Unchecked, name: str) -> tuple[int, ...]:
     """The same from one number or several: 3 is (3,)."""
     return wholes((value,) if isinstance(value, numbers.Integral) else value, name)
 
 
-def listed(values: Any, name: str, example: str) -> list[Any]:
+def listed(values: Unchecked, name: str, example: str) -> list:
     """`values`, an ordered sequence of objects such as `example`, as a list."""
     ordered = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
     if not ordered or getattr(values, "ndim", 1) == 0:
@@ -126,28 +128,28 @@ def listed(values: Any, name: str, example: str) -> list[Any]:
     return list(values)
 
 
-def truth(value: Any, name: str) -> bool:
+def truth(value: object, name: str) -> bool:
     """`value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"`{name}` must be True or False; got {shown(value)}.")
     return bool(value)
 
 
-def refuse_unused(where: str, **given: Any) -> None:
+def refuse_unused(where: str, **given: object) -> None:
     """Raises if an argument is given that has no effect there: who passes it expects one."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"`{name}` has no effect {where}: leave it out.")
 
 
-def instance(value: Any, name: str, kind: type) -> Any:
+def instance(value: object, name: str, kind: type[_T]) -> _T:
     """`value` if it is an object of the class `kind`."""
     if not isinstance(value, kind):
         raise TypeError(f"`{name}` must be an object of the class {kind.__name__}; got {shown(value)}.")
     return value
 
 
-def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
+def one_of(value: object, name: str, choices: Sequence[str]) -> str:
     """`value` if it is one of `choices`; suggests the nearest otherwise."""
     if isinstance(value, str) and value in choices:
         return value
@@ -156,7 +158,7 @@ def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     )
 
 
-def plain_array(value: Any, name: str) -> np.ndarray:
+def plain_array(value: object, name: str) -> np.ndarray:
     """`value` as a NumPy array of any type; raises if information would be lost, such as a mask."""
     if isinstance(value, jax.core.Tracer):
         raise TypeError(
@@ -175,7 +177,7 @@ def plain_array(value: Any, name: str) -> np.ndarray:
         raise TypeError(f"`{name}` must be an array of numbers; got {shown(value)}.") from None
 
 
-def require_unmasked(value: Any, name: str) -> None:
+def require_unmasked(value: object, name: str) -> None:
     """Raises if values are masked: a mask is lost on the way to a plain array, and what it hid is computed with."""
     parts = value if isinstance(value, list | tuple) else (value,)
     masked = sum(int(np.ma.count_masked(part)) for part in parts if isinstance(part, np.ma.MaskedArray))
@@ -186,7 +188,7 @@ def require_unmasked(value: Any, name: str) -> None:
         )
 
 
-def numeric(value: Any, name: str, advice: str = "remove or impute") -> np.ndarray:
+def numeric(value: object, name: str, advice: str = "remove or impute") -> np.ndarray:
     """`value` as a finite float64 array."""
     raw = plain_array(value, name)
     if raw.dtype.kind == "O":
@@ -214,7 +216,7 @@ def numeric(value: Any, name: str, advice: str = "remove or impute") -> np.ndarr
     )
 
 
-def finite_result(found: Any, names: str) -> Any:
+def finite_result(found: _T, names: str) -> _T:
     """`found`, refused if a number overflowed on the way to it; `names` are the arguments that were too large."""
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found)):
         raise ValueError(f"{names} too large: the result overflows. Scale towards 1.")
@@ -234,7 +236,7 @@ def _numbers_of_objects(raw: np.ndarray, name: str) -> np.ndarray:
         ) from None
 
 
-def class_names(labels: Any, n: int, name: str = "labels") -> np.ndarray:
+def class_names(labels: object, n: int, name: str = "labels") -> np.ndarray:
     """(n,) labels of any type that can be compared; refuses missing ones."""
     array = plain_array(labels, name)
     if array.shape != (n,):
@@ -248,7 +250,7 @@ def class_names(labels: Any, n: int, name: str = "labels") -> np.ndarray:
     return array
 
 
-def called(function: Callable, call: str, *arguments: Any) -> Any:
+def called(function: Callable, call: str, *arguments: object) -> PyTree:
     """What a JAX function of the user returns for traced `arguments`; `call` is how it is called, e.g. "loss(z, y)"."""
     name = call.partition("(")[0]
     with contextlib.suppress(ValueError):  # of a function that does not tell its arguments
@@ -268,34 +270,33 @@ def called(function: Callable, call: str, *arguments: Any) -> Any:
         ) from None
 
 
-def one_real(function: Callable, call: str, *arguments: Any) -> jax.Array:
+def one_real(function: Callable, call: str, *arguments: object) -> jax.Array:
     """The one number that a JAX function of the user returns."""
     name = call.partition("(")[0]
     try:
-        found = called(function, call, *arguments)
+        value = called(function, call, *arguments)
     except Exception as error:  # whatever its own code does
         if f"`{name}`" in str(error):
             raise
         raise ValueError(f"`{name}` fails: {type(error).__name__}: {' '.join(str(error).split())}") from error
-    array = array_of(found, call, "one real number")
+    array = array_of(value, call, "one real number")
     if array.shape:
         raise TypeError(f"`{call}` must return one real number; it returns an array of shape {array.shape}.")
     return array
 
 
-def observed(observable: Callable, params: Any) -> Any:
+def observed(observable: Callable, params: Params) -> object:
     """The array or the tree of arrays that the user's function `observable` returns."""
-    found = called(observable, "observable(params)", params)
-    leaves = jax.tree.leaves(found)
+    value = called(observable, "observable(params)", params)
+    leaves = jax.tree.leaves(value)
     with contextlib.suppress(TypeError, ValueError):  # lists of different lengths
-        if leaves and not any(
-            isinstance(leaf, str | bytes) for leaf in leaves
-        ):  # which JAX takes for a dtype
-            return jax.tree.map(jnp.asarray, found)
-    raise TypeError(f"`observable` must return an array or a tree of arrays; got {shown(found)}.")
+        # JAX takes text for the name of a dtype.
+        if leaves and not any(isinstance(leaf, str | bytes) for leaf in leaves):
+            return jax.tree.map(jnp.asarray, value)
+    raise TypeError(f"`observable` must return an array or a tree of arrays; got {shown(value)}.")
 
 
-def array_of(found: Any, what: str, wanted: str = "an array of real numbers") -> jax.Array:
+def array_of(found: object, what: str, wanted: str = "an array of real numbers") -> jax.Array:
     """What a function of the user returned, as a JAX array of real numbers."""
     try:
         array = jnp.asarray(None if isinstance(found, str | bytes) else found)  # JAX takes text for a dtype
@@ -306,7 +307,7 @@ def array_of(found: Any, what: str, wanted: str = "an array of real numbers") ->
     raise TypeError(f"`{what}` must return {wanted}; it returns {shown(found)}.")
 
 
-def inputs(x: Any, name: str = "x", dim: "int | tuple[int, ...] | None" = None) -> np.ndarray:
+def inputs(x: object, name: str = "x", dim: "int | tuple[int, ...] | None" = None) -> np.ndarray:
     """(n, d) inputs with n, d >= 1; checks d against `dim`. Inputs of another shape have that for `dim`."""
     array = numeric(x, name)
     if isinstance(dim, tuple) and len(dim) == 1:
@@ -333,7 +334,7 @@ def same_dim(x: "np.ndarray | jax.Array", name: str, dim: int | None) -> None:
         raise ValueError(f"`{name}` has {x.shape[-1]} features per row; {dim} expected.")
 
 
-def targets(y: Any, n: int, name: str = "y", x_name: str = "x", out: int | None = None) -> np.ndarray:
+def targets(y: object, n: int, name: str = "y", x_name: str = "x", out: int | None = None) -> np.ndarray:
     """(n, out) targets; a vector becomes one column."""
     array = numeric(y, name)
     if array.ndim not in (1, 2):

@@ -11,7 +11,6 @@ import uuid
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 
 def unfinished(path: Path) -> Path:
@@ -41,7 +40,7 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, *parts: Any, sync: bool = True) -> None:
+def write_whole(path: Path, *parts: bytes | memoryview, sync: bool = True) -> None:
     """Write bytes or arrays one after the other, aside, and then rename; `sync`: not before they are on the disk."""
     aside = unfinished(path)
     try:
@@ -96,7 +95,7 @@ def _uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[Any] = []
+    came: list = []
     before = signal.signal(signal.SIGINT, lambda *about: came.append(about))
     try:
         yield

@@ -1,7 +1,5 @@
 """Where randomness comes from: one key of JAX, or an integer seed."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +10,7 @@ Key = jax.Array | int
 _LARGEST = 2**63 - 1
 
 
-def random_key(key: Any, name: str = "key") -> jax.Array:
+def random_key(key: object, name: str = "key") -> jax.Array:
     """`key` if it is one key of JAX, typed or raw; an integer becomes the typed key that it seeds."""
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return _single(key, key.shape, name)
@@ -38,6 +36,6 @@ def _single(key: jax.Array, batch: tuple[int, ...], name: str) -> jax.Array:
     return key
 
 
-def generator(key: Any, name: str = "key") -> np.random.Generator:
+def generator(key: object, name: str = "key") -> np.random.Generator:
     """NumPy's generator, seeded by the bits of `key`: nothing is compiled for a draw of a new shape."""
     return np.random.default_rng(np.asarray(jax.random.key_data(random_key(key, name))).ravel().tolist())

@@ -31,11 +31,11 @@ def npz_arrays(
         require_fits(sum(sizes[name] for name in chosen), label, "use fewer rows, or float32")
         file.seek(0)
         with _readable(label), np.load(file, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in chosen}
-    for name, array in found.items():
+            entries = {name: arrays[name] for name in chosen}
+    for name, array in entries.items():
         if not isinstance(array, np.ndarray):
             raise ValueError(f"{name!r} of {label} is not an array: write it with numpy.savez.")
-    return found
+    return entries
 
 
 @contextlib.contextmanager

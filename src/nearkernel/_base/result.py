@@ -4,13 +4,13 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import jax
 import numpy as np
 
 from .printable import escape
 from .status import Status
+from .types import Array
 
 _LINE = 100  # characters up to which a result is shown on one line
 _FEW = 6  # numbers up to which an array is written out
@@ -43,7 +43,7 @@ class Result:
         return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
 
 
-def _fields(record: Any) -> list[tuple[str, object]]:
+def _fields(record: object) -> list[tuple[str, object]]:
     """Public fields of a dataclass, a named tuple or a plain object, in the order in which they are declared."""
     if dataclasses.is_dataclass(record):
         names = [field.name for field in dataclasses.fields(record) if field.repr]
@@ -81,7 +81,7 @@ def _sequence(value: tuple | list) -> str:
     return left + ", ".join(map(brief, value)) + right
 
 
-def _array(value: Any) -> str:
+def _array(value: Array) -> str:
     kind = f"{value.dtype}[{','.join(map(str, value.shape))}]"
     if isinstance(value, jax.core.Tracer) or not np.issubdtype(value.dtype, np.number) or not value.size:
         return kind
@@ -95,7 +95,7 @@ def _array(value: Any) -> str:
     return f"{kind} from {low} to {high}"
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     if isinstance(value, jax.core.Tracer):
         return str(value.dtype)
     number = np.asarray(value).item()

@@ -16,17 +16,17 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .old_names import OLD
 from .spelling import nearest
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable)
 
 
 def public(
     module: str, path: str, elsewhere: Mapping[str, str] | None = None
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of `module`, whose file `path` lists its names.
 
     `elsewhere` maps names that programs rely on, and that live in a module above, to that module.
@@ -34,7 +34,7 @@ def public(
     listed = functools.cache(lambda: _listed(Path(path).read_text(encoding="utf-8")))
     offered = functools.cache(lambda: sorted(listed()))
 
-    def get(name: str) -> Any:
+    def get(name: str) -> object:
         if name == "__all__":  # asked for by `from module import *`
             return offered()
         if name in listed():
@@ -57,7 +57,7 @@ def public(
     return get, offered
 
 
-def public_object(name: str) -> Any:
+def public_object(name: str) -> Callable[..., object]:
     """`nk.name`: for a module below that recommends a name of one above."""
     return getattr(importlib.import_module("nearkernel"), name)
 
@@ -83,7 +83,7 @@ def _listed(source: str) -> dict[str, tuple[str, str]]:
     return names
 
 
-def _renamed_object(module: str, name: str) -> Any:
+def _renamed_object(module: str, name: str) -> object:
     new, removed = OLD[module][name]
     short = module.replace("nearkernel", "nk", 1)
     warnings.warn(
@@ -95,23 +95,42 @@ def _renamed_object(module: str, name: str) -> Any:
     return getattr(importlib.import_module(f"nearkernel.{room}" if room else "nearkernel"), last)
 
 
-def renamed(**names: str) -> Callable[[_F], _F]:
-    """Arguments of a function by their old names: `@renamed(X="x")`."""
+def renamed(removed: str = "0.4", /, **names: str) -> Callable[[_F], _F]:
+    """Arguments of a function by their old names, until release `removed`: `@renamed(X="x")`.
+
+    A class takes them as arguments, and has attributes of these names, too.
+    """
+
+    def warn(of: str, old: str) -> None:
+        warnings.warn(
+            f"`{old}` of {of} is now `{names[old]}`; the old name will be removed in {removed}.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+
+    def attribute(of: str, old: str) -> property:
+        def get(self: object) -> object:
+            warn(of, old)
+            return getattr(self, names[old])
+
+        return property(get)
 
     def decorator(function: _F) -> _F:
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            for old, new in names.items():
-                if old in kwargs:
-                    warnings.warn(
-                        f"`{old}` of {function.__name__} is now `{new}`; the old name will be removed in 0.4.",
-                        DeprecationWarning,
-                        stacklevel=2,
-                    )
-                    kwargs[new] = kwargs.pop(old)
-            return function(*args, **kwargs)
+        target: Callable = getattr(function, "__init__") if isinstance(function, type) else function  # noqa: B009
 
-        wrapped.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-        return wrapped  # type: ignore[return-value]
+        @functools.wraps(target)
+        def wrapped(*args, **kwargs):
+            for old in names.keys() & kwargs.keys():
+                warn(function.__name__, old)
+                kwargs[names[old]] = kwargs.pop(old)
+            return target(*args, **kwargs)
+
+        wrapped.__signature__ = inspect.signature(target)  # type: ignore[attr-defined]
+        if not isinstance(function, type):
+            return wrapped  # type: ignore[return-value]
+        function.__init__ = wrapped  # type: ignore[misc]
+        for old in names:
+            setattr(function, old, attribute(function.__name__, old))
+        return function
 
     return decorator

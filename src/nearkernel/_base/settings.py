@@ -3,9 +3,10 @@
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Self
 
 from .spelling import nearest
+from .types import Unchecked
 
 Points = tuple[tuple[float, float], ...]
 
@@ -16,15 +17,15 @@ def flag(name: str) -> str:
 
 
 def setting(
-    default: Any,
+    default: Unchecked,
     help: str,
     *,
     low: float = -math.inf,
     high: float = math.inf,
-    quick: Any = None,
+    quick: Unchecked = None,
     log: bool = False,
     choices: tuple[str, ...] = (),
-) -> Any:
+) -> Unchecked:
     """A field of a claim or an experiment; its type is that of `default`.
 
     **Arguments:** `default`; `help`, its description; `low` and `high`, the range of a number, the maximum length of
@@ -47,8 +48,8 @@ class Setting:
 
     name: str
     kind: type
-    default: Any
-    quick: Any
+    default: Unchecked
+    quick: Unchecked
     low: float
     high: float
     help: str
@@ -59,19 +60,19 @@ class Setting:
     def flag(self) -> str:
         return flag(self.name)
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: Unchecked) -> Unchecked:
         """`value`, as it is or as it was typed, if the setting may have it."""
         if self.kind is tuple:
             return self._points(value)
         return self._word(str(value)) if self.kind is str else self._number(value)
 
-    def typed(self, value: Any) -> str:
+    def typed(self, value: Unchecked) -> str:
         """How a value is written in a command or an address; `checked` reads it."""
         if self.kind is tuple:
             return ";".join(f"{a:g},{b:g}" for a, b in value)
         return value if self.kind is str else f"{value:.12g}"
 
-    def _number(self, value: Any) -> Any:
+    def _number(self, value: Unchecked) -> int | float:
         try:
             number = self.kind(value)
             if self.kind is int and float(value) != number:
@@ -97,7 +98,7 @@ class Setting:
             )
         return value
 
-    def _points(self, value: Any) -> Points:
+    def _points(self, value: Unchecked) -> Points:
         try:
             pairs = (
                 [pair.split(",") for pair in value.split(";") if pair] if isinstance(value, str) else value
@@ -133,7 +134,7 @@ class Settings:
         )
 
     @classmethod
-    def with_settings(cls, typed: Mapping[str, Any], quick: bool = False) -> Any:
+    def with_settings(cls, typed: Mapping[str, object], quick: bool = False) -> Self:
         """With some settings given, the others by default, or quick."""
         known = {each.name: each for each in cls.settings()}
         for name in typed:
@@ -146,10 +147,10 @@ class Settings:
         start = {each.name: each.quick for each in known.values()} if quick else {}
         return cls(**{**start, **{name: known[name].checked(value) for name, value in typed.items()}})
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
-def _short(value: Any) -> str:
+def _short(value: Unchecked) -> str:
     text = str(value) or "(empty)"
     return text if len(text) <= 60 else f"{text[:57]}..."

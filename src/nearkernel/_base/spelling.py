@@ -2,9 +2,8 @@
 
 import difflib
 from collections.abc import Sequence
-from typing import Any
 
 
-def nearest(value: Any, choices: Sequence[str]) -> str:
+def nearest(value: object, choices: Sequence[str]) -> str:
     close = difflib.get_close_matches(value, choices, 1) if isinstance(value, str) else ()
     return f" Did you mean {close[0]!r}?" if close else ""

@@ -14,20 +14,20 @@ from .._base.printable import printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREEN, PURPLE, SKY, GREY = SERIES = (
+BLUE, ORANGE, GREEN, PURPLE, SKY, GRAY = SERIES = (
     "#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#6b7280",
 )  # fmt: skip
 INK, PAPER, LINE = "#1d2129", "#ffffff", "#e4e2dd"
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-# What each colour is called in look.css, so that a drawing can follow a page that is light or dark.
-PAGE_COLOURS = {
+# What each color is called in look.css, so that a drawing can follow a page that is light or dark.
+PAGE_COLORS = {
     INK: "currentColor",
     "#000000": "currentColor",
     PAPER: "var(--card)",
     LINE: "var(--line)",
-    **{colour: f"var(--series-{i})" for i, colour in enumerate(SERIES, 1)},
+    **{color: f"var(--series-{i})" for i, color in enumerate(SERIES, 1)},
 }
 
 STYLE: dict[Any, Any] = {

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .._base.printable import escape
-from .drawing import PAGE_COLOURS
+from .drawing import PAGE_COLORS
 
 
 class Html(str):
@@ -94,10 +94,10 @@ def code(text: str) -> Html:
 def figure(title: str, caption: str, *panels: Html, wide: bool = False) -> Html:
     """Panels side by side with one caption below, if there is one; more than one panel takes the whole width."""
     label = f'<svg role="img" aria-label="{_safe(title)}" '
-    labelled = "\n".join(panel.replace("<svg ", label, 1) for panel in panels)
+    labeled = "\n".join(panel.replace("<svg ", label, 1) for panel in panels)
     kind = ' class="wide"' if wide or len(panels) > 1 else ""
     words = f"<figcaption><b>{_safe(title)}</b> {_safe(caption)}</figcaption>" if caption else ""
-    return Html(f'<figure{kind}>\n<div class="panels">{labelled}</div>\n{words}</figure>\n')
+    return Html(f'<figure{kind}>\n<div class="panels">{labeled}</div>\n{words}</figure>\n')
 
 
 def pictures(*figures: Html) -> Html:
@@ -118,9 +118,7 @@ def inline(svg: str, name: str) -> Html:
     text = re.sub(r'\bid="', f'id="{mark}-', text)
     text = re.sub(r'href="#', f'href="#{mark}-', text)
     text = text.replace("url(#", f"url(#{mark}-")
-    return Html(
-        re.sub(r"#[0-9a-f]{6}\b", lambda colour: PAGE_COLOURS.get(colour.group(), colour.group()), text)
-    )
+    return Html(re.sub(r"#[0-9a-f]{6}\b", lambda color: PAGE_COLORS.get(color.group(), color.group()), text))
 
 
 def reproduce(command: str) -> Html:

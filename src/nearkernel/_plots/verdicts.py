@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._look.drawing import BLUE, GREEN, GREY, ORANGE
+from .._look.drawing import BLUE, GRAY, GREEN, ORANGE
 from .axes import given_or_new
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def draw_verdicts(
 ) -> Axes:
     """The loss over the steps, each moment in the color of its verdict."""
     axes = given_or_new(axes)
-    axes.plot([1, *moments], [before, *losses], color=GREY, linewidth=1)
+    axes.plot([1, *moments], [before, *losses], color=GRAY, linewidth=1)
     for verdict, color in COLORS.items():
         here = np.array([each == verdict for each in verdicts])
         axes.plot(moments[here], losses[here], "o", color=color, label=verdict)

@@ -9,16 +9,21 @@ import contextlib
 import functools
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
+
+from .._base.types import Unchecked
+
+if TYPE_CHECKING:
+    import threadpoolctl
 
 _LOCK = threading.Lock()
 SMALL = 1500  # rows
 _inside = 0
-_limiter: Any = None
+_limiter: Unchecked = None
 
 
 @functools.cache
-def _controller() -> Any:
+def _controller() -> "threadpoolctl.ThreadpoolController":
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController()

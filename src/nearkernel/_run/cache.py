@@ -4,7 +4,6 @@ import contextlib
 import os
 import warnings
 from pathlib import Path
-from typing import Any
 
 import jax
 
@@ -72,9 +71,8 @@ def _tell_jax(part: Path | None) -> None:
     if part is None:
         return
     if jax.config.jax_persistent_cache_min_compile_time_secs == 1.0:  # type: ignore[attr-defined]
-        jax.config.update(
-            "jax_persistent_cache_min_compile_time_secs", 0.0
-        )  # small programs are most of the time
+        # Small programs take most of the time.
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     # An entry that cannot be read or written costs a compilation, which is no reason to tell.
     warnings.filterwarnings("ignore", message=".*persistent compilation cache entry.*", category=UserWarning)
     if not _listening:
@@ -82,7 +80,7 @@ def _tell_jax(part: Path | None) -> None:
         jax.monitoring.register_event_listener(_heard)
 
 
-def _heard(event: str, **_: Any) -> None:
+def _heard(event: str, **_: object) -> None:
     """Keeps the folder small in processes that compile for days."""
     global _new
     if event == "/jax/compilation_cache/cache_misses" and _folder is not None:

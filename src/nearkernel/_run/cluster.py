@@ -7,9 +7,13 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from .._base.extra import needing
+
+if TYPE_CHECKING:
+    import distributed
 
 _TIMEOUT = 10  # seconds to wait for a scheduler
 _RETRIES = 3  # of a task that failed; those of killed workers are given to others anyway
@@ -19,14 +23,14 @@ class Lost(OSError):
     """The scheduler has gone."""
 
 
-def _distributed() -> Any:
+def _distributed() -> ModuleType:
     with needing("`scheduler`"):
         import distributed  # a second: only for those who ask
     return distributed
 
 
 @contextlib.contextmanager
-def connected(scheduler: str) -> Iterator[Any]:
+def connected(scheduler: str) -> "Iterator[distributed.Client]":
     """A client of the scheduler at an address such as "tcp://127.0.0.1:8786"."""
     distributed = _distributed()
     try:
@@ -59,7 +63,9 @@ def _quiet() -> Iterator[None]:
         log.removeFilter(silent)
 
 
-def finished(client: Any, task: Callable, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
+def finished(
+    client: "distributed.Client", task: Callable, items: Iterable[object], *shared: object
+) -> Iterator[Any]:
     """Results of task(item, *shared) for every item, in the order in which they come."""
     for future in _distributed().as_completed(_submitted(client, task, items, shared), loop=client.loop):
         try:
@@ -68,9 +74,11 @@ def finished(client: Any, task: Callable, items: Iterable[Any], *shared: Any) ->
             raise OSError(f"a worker cannot access the files of this machine: {error}") from None
 
 
-def in_sequence(client: Any, task: Callable, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
+def in_sequence(
+    client: "distributed.Client", task: Callable, items: Iterable[object], *shared: object
+) -> Iterator[Any]:
     """The same in the order of the items, a few of which wait at a time: they may be large."""
-    waiting: deque[Any] = deque()
+    waiting: deque[distributed.Future] = deque()
     most = 2 * max(1, sum(client.nthreads().values()))
     for item in items:
         waiting += _submitted(client, task, [item], shared)
@@ -80,29 +88,29 @@ def in_sequence(client: Any, task: Callable, items: Iterable[Any], *shared: Any)
         yield _taken(waiting.popleft())
 
 
-def _taken(future: Any) -> Any:
-    found = _result(future)
+def _taken(future: "distributed.Future") -> Any:
+    result = _result(future)
     future.release()
-    return found
+    return result
 
 
-def _result(future: Any) -> Any:
+def _result(future: "distributed.Future") -> Any:
     try:
         return future.result()
     except (CancelledError, _distributed().comm.CommClosedError):
         raise Lost("the connection to the Dask scheduler was lost") from None
 
 
-def _submitted(client: Any, task: Callable, items: Iterable[Any], shared: tuple) -> list:
+def _submitted(client: "distributed.Client", task: Callable, items: Iterable[object], shared: tuple) -> list:
     return [client.submit(_confined, task, item, *shared, pure=False, retries=_RETRIES) for item in items]
 
 
-def shared_by_tasks(client: Any, thing: Any) -> Any:
+def shared_by_tasks(client: "distributed.Client", thing: object) -> Any:
     """`thing` as an argument of many tasks: a task itself, not scattered data, so a killed worker's copy is remade."""
     return client.submit(_same, thing, pure=False)
 
 
-def _same(thing: Any) -> Any:
+def _same(thing: object) -> Any:
     return thing
 
 
@@ -112,7 +120,7 @@ def kept_on_worker(token: str) -> list:
     return []
 
 
-def _confined(task: Callable, *arguments: Any) -> Any:
+def _confined(task: Callable, *arguments: object) -> Any:
     """On a worker, which shares its machine with others: XLA gets one thread, if it has not started yet."""
     os.environ.setdefault("NPROC", "1")
     return task(*arguments)

@@ -15,20 +15,27 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import jax
 import numpy as np
 
 from .._base.check import shown
+from .._base.types import PyTree
 from .blas import SMALL, one_thread
 from .cluster import connected, finished, in_sequence, kept_on_worker, shared_by_tasks
 from .memory import cores
 from .precision import precision, working_dtype
 
+if TYPE_CHECKING:
+    import distributed
+
 _COLUMNS = 100  # that are worth a thread
 _Item = TypeVar("_Item")
-_CLIENT: contextvars.ContextVar[Any] = contextvars.ContextVar("nearkernel_client", default=None)
+_Made = TypeVar("_Made")
+_CLIENT: contextvars.ContextVar["distributed.Client | None"] = contextvars.ContextVar(
+    "nearkernel_client", default=None
+)
 
 
 class AbstractJob(abc.ABC, Generic[_Item]):
@@ -39,7 +46,7 @@ class AbstractJob(abc.ABC, Generic[_Item]):
         """The function of a piece, made once in every process that works."""
 
 
-def devices() -> list[Any]:
+def devices() -> list[jax.Device]:
     """All devices of JAX's default platform; one if the caller has chosen it by `jax.default_device`."""
     chosen = jax.config.jax_default_device  # type: ignore[attr-defined]
     if chosen is not None and not isinstance(chosen, str):
@@ -51,24 +58,24 @@ def on_host() -> bool:
     """Whether NumPy and JAX share the one device there is: nothing is gained by keeping arrays on it."""
     if jax.config.jax_default_device is not None:  # type: ignore[attr-defined]
         return False
-    found = jax.local_devices()
-    return len(found) == 1 and found[0].platform == "cpu"
+    local = jax.local_devices()
+    return len(local) == 1 and local[0].platform == "cpu"
 
 
 def lanes() -> int:
     """How many pieces are worth doing at once: one for each core, or for each device."""
-    found = devices()
-    return max(cores(), len(found)) if found[0].platform == "cpu" else len(found)
+    places = devices()
+    return max(cores(), len(places)) if places[0].platform == "cpu" else len(places)
 
 
 class PerDevice:
     """A tree of NumPy arrays, copied to every device that asks for it once."""
 
-    def __init__(self, tree: Any):
-        self._tree: Any = tree
-        self._copies: dict[Any, Any] = {}
+    def __init__(self, tree: PyTree):
+        self._tree: PyTree = tree
+        self._copies: dict[jax.Device, PyTree] = {}
 
-    def here(self) -> Any:
+    def here(self) -> PyTree:
         """The tree on the device of the piece that asks."""
         device = devices()[0]
         if device not in self._copies:
@@ -77,8 +84,8 @@ class PerDevice:
 
 
 def in_order(
-    task: Callable[[_Item], Any], items: Iterable[_Item], threads: int | None = None
-) -> Iterator[Any]:
+    task: Callable[[_Item], _Made], items: Iterable[_Item], threads: int | None = None
+) -> Iterator[_Made]:
     """task(item) for every item, in their order, on `threads` (by default all `lanes`) of this process."""
     threads = lanes() if threads is None else threads
     if isinstance(items, Sized):
@@ -86,12 +93,12 @@ def in_order(
     if threads <= 1:
         yield from map(task, items)
         return
-    places: SimpleQueue[Any] = SimpleQueue()
+    places: SimpleQueue[jax.Device] = SimpleQueue()
     for device in itertools.islice(itertools.cycle([None] if on_host() else devices()), threads):
         places.put(device)
     wide, dtype = bool(jax.config.jax_enable_x64), working_dtype().name  # type: ignore[attr-defined]
 
-    def run(item: _Item) -> Any:
+    def run(item: _Item) -> _Made:
         device = places.get()
         try:
             # What the caller has set holds for its thread alone.

@@ -13,16 +13,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 _SECONDS = 0.05  # until it is tried again
 _begun = threading.Event()
 
 
-def run_program(program: Callable[[], Any]) -> None:
+def run_program(program: Callable[[], object]) -> None:
     """`program` from its first import to its end, with one line and exit code 130 if it is interrupted."""
     signal.signal(signal.SIGINT, _on_interrupt)
-    code: Any = 0
+    code: str | int | None = 0
     try:
         program()
     except SystemExit as ended:

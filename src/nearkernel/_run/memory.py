@@ -29,9 +29,9 @@ def parse_bytes(text: "str | int | float", name: str = "memory") -> int:
     """Bytes of a number or of a text such as "4GiB"."""
     if isinstance(text, int | float) and not isinstance(text, bool) and 0 < text < _MOST:
         return int(text)
-    found = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", str(text))
-    if found and found[2].lower() in _UNITS and found[1].count(".") <= 1 and found[1] != ".":
-        size = float(found[1]) * _UNITS[found[2].lower()]
+    parsed = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", str(text))
+    if parsed and parsed[2].lower() in _UNITS and parsed[1].count(".") <= 1 and parsed[1] != ".":
+        size = float(parsed[1]) * _UNITS[parsed[2].lower()]
         if 1 <= size < _MOST:
             return int(size)
     raise ValueError(f'`{name}` must be a size such as "4GiB" or a number of bytes; got {shown(text)}.')

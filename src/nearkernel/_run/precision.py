@@ -15,12 +15,14 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import numpy as np
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+from .._base.types import PyTree
+
+_F = TypeVar("_F", bound=Callable)
 _DTYPE: contextvars.ContextVar[str] = contextvars.ContextVar("nearkernel_dtype", default="float64")
 _CONSTANT = np.zeros((), np.float32)
 _KEYED = jax.make_user_context("float64")  # a program compiled in one precision does not serve another
@@ -58,9 +60,9 @@ def drawing(function: _F) -> _F:
     return _run(function, lambda args, kwargs: is_traced(args, kwargs) or _staging())
 
 
-def _run(function: _F, inside: Callable[[Any, Any], bool]) -> _F:
+def _run(function: _F, inside: Callable[[tuple, dict], bool]) -> _F:
     @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> object:
         if jax.config.jax_enable_x64 or not inside(args, kwargs):  # type: ignore[attr-defined]
             with jax.enable_x64(True):
                 return function(*args, **kwargs)
@@ -76,11 +78,11 @@ def _staging() -> bool:
     return is_traced(jax.device_put(_CONSTANT))  # which compiles nothing
 
 
-def _narrowed(leaf: Any) -> Any:
+def _narrowed(leaf: PyTree) -> PyTree:
     return leaf.astype(np.float32) if isinstance(leaf, jax.Array) and leaf.dtype == np.float64 else leaf
 
 
-def is_traced(*trees: Any) -> bool:
+def is_traced(*trees: PyTree) -> bool:
     """Whether any leaf is being traced by the caller's `jit`, `grad` or `vmap`."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))
 
@@ -88,10 +90,10 @@ def is_traced(*trees: Any) -> bool:
 class Portable:
     """Copied and pickled with NumPy arrays: float64 JAX arrays would come back as float32 where 64 bits are off."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return jax.tree.map(_as_numpy, vars(self))
 
 
-def _as_numpy(leaf: Any) -> Any:
+def _as_numpy(leaf: PyTree) -> PyTree:
     concrete = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
     return np.array(leaf) if concrete and leaf.dtype == np.float64 else leaf

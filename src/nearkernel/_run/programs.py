@@ -95,7 +95,7 @@ def _processor() -> str:
 
 def sweep(folder: Path, size: int) -> None:
     """Removes broken entries, then the least recently used until all versions together take less than `size` bytes."""
-    found = []
+    programs = []
     for part in _parts(folder):
         mark = part / _CHECKED
         since = mark.stat().st_mtime if mark.exists() else 0.0
@@ -107,11 +107,11 @@ def sweep(folder: Path, size: int) -> None:
                 if state.st_mtime >= since and not _whole(Path(entry.path)):
                     os.unlink(entry.path)
                 else:
-                    found.append((max(state.st_atime, state.st_mtime), state.st_size, entry.path))
-    total = sum(taken for _, taken, _ in found)
+                    programs.append((max(state.st_atime, state.st_mtime), state.st_size, entry.path))
+    total = sum(taken for _, taken, _ in programs)
     if total <= size:
         return
-    for _, taken, path in sorted(found):
+    for _, taken, path in sorted(programs):
         with contextlib.suppress(OSError):
             os.unlink(path)
         total -= taken

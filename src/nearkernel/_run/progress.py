@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 _T = TypeVar("_T")
 _PATIENCE = 2.0  # seconds before anything is shown: most calls are over by then
@@ -42,7 +42,7 @@ class Report(NamedTuple):
         return f"{self.task}: {', '.join([*parts, self.note] if self.note else parts)}"
 
 
-Watch = Callable[[Report], Any]
+Watch = Callable[[Report], object]
 _choice: contextvars.ContextVar["Watch | bool"] = contextvars.ContextVar("nearkernel_progress", default=True)
 _current: contextvars.ContextVar["_Task | None"] = contextvars.ContextVar("nearkernel_task", default=None)
 
@@ -125,7 +125,9 @@ def interactive() -> bool:
 
 class _Task:
     def __init__(self, name: str, total: float, watch: Watch, patience: float):
-        self.name, self._total, self._watch = name, total, watch
+        self.name = name
+        self._total = total
+        self._watch = watch
         self._begin = time.perf_counter()
         self._next = self._begin + patience
         self._lock = threading.Lock()  # parts may be done by several threads
@@ -139,7 +141,7 @@ class _Task:
             self._next, self._told = now + _INTERVAL, True
         total, seconds = self._total if total is None else total, now - self._begin
         left = seconds * (total - done) / done if done > 0 else math.inf
-        self._watch(Report(self.name, done, total, seconds, left, note))
+        self._watch(Report(task=self.name, done=done, total=total, seconds=seconds, left=left, note=note))
 
     def end(self) -> None:
         if self._told and isinstance(self._watch, _Line):
@@ -150,7 +152,9 @@ class _Line:
     """One line that is written again and again, and is gone in the end."""
 
     def __init__(self) -> None:
-        self._width, self._shown, self._display = 0, None, _notebook()
+        self._width = 0
+        self._shown = None
+        self._display = _notebook()
 
     def __call__(self, what: Report) -> None:
         self._write(str(what))
@@ -174,7 +178,7 @@ def _line() -> _Line | None:
     return _Line() if terminal or _notebook() is not None else None
 
 
-def _notebook() -> Any:
+def _notebook() -> Callable | None:
     """The function by which a notebook displays; None outside of one."""
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None else None

@@ -3,7 +3,7 @@
 JAX then keeps compiled programs, if `NEARKERNEL_CACHE` says so.
 """
 
-from .._base.random_state import random_state_kept
+from .random_state import random_state_kept
 
 with random_state_kept():
     import jax as jax  # its retries wait for random times, drawn beforehand

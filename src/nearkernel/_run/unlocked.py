@@ -7,7 +7,6 @@ BLAS through the pointers that SciPy offers to other compiled programs, without 
 import ctypes
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -27,34 +26,34 @@ def multiplied(lower: np.ndarray, right: np.ndarray, *, transposed: bool = False
 def gram(rows: np.ndarray) -> np.ndarray:
     """The upper half of rows^T rows (m, m), in the type of `rows` (n, m); zero below the diagonal."""
     dtype, (n, m) = rows.dtype, rows.shape
-    found = np.zeros((m, m), dtype, order="F")
+    product = np.zeros((m, m), dtype, order="F")
     if rows.size:
         columns, number = np.ascontiguousarray(rows).T, _integer()
         one, zero = np.ones((), dtype), np.zeros((), dtype)
         _blas(_LETTER[dtype] + "syrk")(
             b"U", b"N", number(m), number(n), one.ctypes.data, columns.ctypes.data, number(m), zero.ctypes.data,
-            found.ctypes.data, number(m),
+            product.ctypes.data, number(m),
         )  # fmt: skip
-    return found
+    return product
 
 
 def _triangular(name: str, lower: np.ndarray, right: np.ndarray, transposed: bool) -> np.ndarray:
     dtype = np.result_type(lower, right)
-    found = np.array(right if right.ndim == 2 else right[:, None], dtype, order="F")
-    matrix, half, (n, m) = np.asarray(lower, dtype), b"L", found.shape
+    product = np.array(right if right.ndim == 2 else right[:, None], dtype, order="F")
+    matrix, half, (n, m) = np.asarray(lower, dtype), b"L", product.shape
     if not matrix.flags.f_contiguous:  # the transpose of its rows is what BLAS reads
         matrix, half, transposed = np.ascontiguousarray(matrix).T, b"U", not transposed
-    if found.size:
+    if product.size:
         number, one = _integer(), np.ones((), dtype)
         _blas(_LETTER[dtype] + name)(
             b"L", half, b"T" if transposed else b"N", b"N", number(n), number(m), one.ctypes.data,
-            matrix.ctypes.data, number(n), found.ctypes.data, number(n),
+            matrix.ctypes.data, number(n), product.ctypes.data, number(n),
         )  # fmt: skip
-    return found.reshape(right.shape)
+    return product.reshape(right.shape)
 
 
 @functools.cache
-def _blas(name: str) -> Callable[..., Any]:
+def _blas(name: str) -> Callable:
     capsule, signature = _capsule(name)
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -63,14 +62,14 @@ def _blas(name: str) -> Callable[..., Any]:
 
 
 @functools.cache
-def _integer() -> Callable[[int], Any]:
+def _integer() -> Callable:
     """A pointer to an integer as SciPy's BLAS counts: 32 bits, or 64 in a few builds."""
     _, signature = _capsule("dtrsm")
     kind = ctypes.c_int if b" int *" in signature else ctypes.c_int64
     return lambda number: ctypes.byref(kind(number))
 
 
-def _capsule(name: str) -> tuple[Any, bytes]:
+def _capsule(name: str) -> tuple[object, bytes]:
     """SciPy's pointer, and what it says of its arguments."""
     from scipy.linalg import cython_blas
 

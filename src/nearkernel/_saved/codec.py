@@ -6,11 +6,11 @@ import collections
 import enum
 import functools
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from .names import class_of, tag_of
+from .names import class_of, field_of, tag_of
 
 _NUMBERS = "biufcUS"
 
@@ -25,10 +25,10 @@ class Encoder:
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
         self._seen: dict[int, int] = {}
-        self._kept: list[Any] = []  # so that no number of an object is given twice
+        self._kept: list[object] = []  # so that no number of an object is given twice
         self._owner = "the model"
 
-    def node(self, value: Any, name: str = "") -> Any:
+    def node(self, value: object, name: str = "") -> object:
         """`value` as JSON; `name` is that of the attribute it is found in."""
         if value is None or type(value) in (bool, int, str):
             return value
@@ -63,7 +63,7 @@ class Encoder:
             return {"enum": self._class(type(value), name), "name": value.name}
         return self._object(value, name)
 
-    def _object(self, value: Any, name: str) -> Any:
+    def _object(self, value: object, name: str) -> object:
         from ..dynamics.linear.kept_cross import KeptCross
 
         if id(value) in self._seen:
@@ -111,9 +111,9 @@ class Decoder:
 
     def __init__(self, arrays: dict[str, np.ndarray]):
         self._arrays = arrays
-        self._made: dict[int, Any] = {}
+        self._made: dict[int, object] = {}
 
-    def value(self, node: Any) -> Any:
+    def value(self, node: object) -> object:
         if isinstance(node, list):
             return [self.value(each) for each in node]
         if not isinstance(node, dict):
@@ -121,7 +121,7 @@ class Decoder:
         kind = next(iter(node))
         return getattr(self, f"_{kind}")(node) if kind in _KINDS else self._unknown(kind)
 
-    def _unknown(self, kind: str) -> Any:
+    def _unknown(self, kind: str) -> NoReturn:
         raise ValueError(f"it contains {kind!r}, which this version does not support")
 
     def _float(self, node: dict) -> float:
@@ -142,43 +142,43 @@ class Decoder:
     def _counter(self, node: dict) -> collections.Counter:
         return collections.Counter({self.value(k): self.value(v) for k, v in node["counter"]})
 
-    def _scalar(self, node: dict) -> Any:
+    def _scalar(self, node: dict) -> object:
         return self._arrays[node["scalar"]][()]
 
     def _array(self, node: dict) -> np.ndarray:
         return self._arrays[node["array"]]
 
     def _objects(self, node: dict) -> np.ndarray:
-        found = np.empty(len(node["objects"]), dtype=object)
-        found[:] = [self.value(each) for each in node["objects"]]
-        return found.reshape(node["shape"])
+        objects = np.empty(len(node["objects"]), dtype=object)
+        objects[:] = [self.value(each) for each in node["objects"]]
+        return objects.reshape(node["shape"])
 
     def _dtype(self, node: dict) -> np.dtype:
-        found = np.dtype(str(node["dtype"]))
-        return found if found.kind in _NUMBERS else self._unknown(found.str)
+        dtype = np.dtype(str(node["dtype"]))
+        return dtype if dtype.kind in _NUMBERS else self._unknown(dtype.str)
 
-    def _jax(self, node: dict) -> Any:
+    def _jax(self, node: dict) -> object:
         import jax
         import jax.numpy as jnp
 
         with jax.enable_x64(True):
             return jnp.asarray(self._arrays[node["jax"]])
 
-    def _enum(self, node: dict) -> Any:
+    def _enum(self, node: dict) -> object:
         cls: Any = class_of(node["enum"])
         if not issubclass(cls, enum.Enum):
             self._unknown(node["enum"])
         return cls[node["name"]]
 
-    def _activation(self, node: dict) -> Any:
+    def _activation(self, node: dict) -> object:
         from .. import activations
 
         return activations.get(str(node["activation"]))
 
-    def _same(self, node: dict) -> Any:
+    def _same(self, node: dict) -> object:
         return self._made[node["same"]]
 
-    def _object(self, node: dict) -> Any:
+    def _object(self, node: dict) -> object:
         cls = class_of(node["object"])
         if issubclass(cls, enum.Enum | BaseException | tuple):
             self._unknown(node["object"])
@@ -187,7 +187,7 @@ class Decoder:
         for key, each in node["state"]:
             if not isinstance(key, str) or key.startswith("__"):
                 self._unknown(str(key))
-            made.__dict__[key] = self.value(each)
+            made.__dict__[field_of(key)] = self.value(each)
         return made
 
 
@@ -201,12 +201,12 @@ def _path(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def _follows(value: Any, key: str) -> bool:
+def _follows(value: object, key: str) -> bool:
     """Whether an attribute is what a `cached_property` has kept: it is computed again where it is needed."""
     return any(isinstance(vars(each).get(key), functools.cached_property) for each in type(value).__mro__)
 
 
-def _named_activation(value: Any) -> str | None:
+def _named_activation(value: object) -> str | None:
     """The name under which `nk.activations.get` gives this very object."""
     from ..activations.averages.series import Series
     from ..activations.by_name import get, names
@@ -218,7 +218,7 @@ def _named_activation(value: Any) -> str | None:
     return next((name for name in known if get(name) == value), None)
 
 
-def _is_jax(value: Any) -> bool:
+def _is_jax(value: object) -> bool:
     import jax
 
     return isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer)

@@ -8,11 +8,11 @@ import json
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from .._base.files import missing, write_alone
+from .._base.types import Unchecked
 from .._run.memory import require_fits
 from .codec import Decoder, Encoder
 
@@ -22,12 +22,12 @@ _MODEL, _SUM = "model.json", "model.json.sha256"
 _DATE = (1980, 1, 1, 0, 0, 0)  # of every entry, so that equal models are equal files
 
 
-def write_model(model: Any, path: Path, about: dict[str, Any] | None = None) -> None:
+def write_model(model: object, path: Path, about: dict[str, object] | None = None) -> None:
     """`model` and JSON data `about` it in one file, which is whole or absent."""
     write_alone(path, model_bytes(model, about))
 
 
-def model_bytes(model: Any, about: dict[str, Any] | None = None) -> bytes:
+def model_bytes(model: object, about: dict[str, object] | None = None) -> bytes:
     """The same as bytes."""
     from .. import __version__
 
@@ -50,7 +50,7 @@ def model_bytes(model: Any, about: dict[str, Any] | None = None) -> bytes:
     return held.getvalue()
 
 
-def read_model(path: str | os.PathLike) -> tuple[Any, dict[str, Any]]:
+def read_model(path: str | os.PathLike) -> tuple[Unchecked, dict[str, Unchecked]]:
     """The model and what was written about it. Nothing that the file holds is run."""
     from sklearn.base import BaseEstimator
 
@@ -80,7 +80,7 @@ class _Refused(Exception):
     pass
 
 
-def _checked(file: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _checked(file: Path) -> tuple[dict[str, Unchecked], dict[str, np.ndarray]]:
     with zipfile.ZipFile(file) as archive:
         if _MODEL not in archive.namelist():
             raise _Refused("is not a model file: write one with `nk.save` or `nearkernel predict --save`.")

@@ -131,13 +131,11 @@ _MOVED = {  # module of 0.2: its module now
     "estimators._table": "estimators.tables.prepare",
     "estimators._views": "estimators.tables.views",
 }
+_NOW = {"Centred": "Centered"}  # classes that have another name than their tag
+_FIELDS = {"centred": "centered", "centres": "centers"}  # attributes of 0.2, and their names now
 _SINCE = {"estimators.tables.reading": "Reading"}  # classes that 0.2 did not write, by their modules
-_SHARED = (
-    "Linear",
-    "Polynomial",
-    "Product",
-    "Sum",
-)  # names of two classes: their tags begin with the room's name
+# Names of two classes: their tags begin with the room's name.
+_SHARED = "Linear", "Polynomial", "Product", "Sum"
 _SCIKIT_LEARN = {
     "sklearn.pipeline": "Pipeline",
     "sklearn.impute._base": "SimpleImputer",
@@ -157,10 +155,15 @@ def class_of(name: object) -> type:
     if text not in _places():
         raise ValueError(f"it names {text!r}, which is not allowed in a model file")
     module, qualname = _places()[text]
-    found = getattr(importlib.import_module(module), qualname, None)
-    if not isinstance(found, type):
+    cls = getattr(importlib.import_module(module), qualname, None)
+    if not isinstance(cls, type):
         raise ValueError(f"it names {text!r}, which this version does not have")
-    return found
+    return cls
+
+
+def field_of(name: str) -> str:
+    """The attribute that a file calls `name`."""
+    return _FIELDS.get(name, name)
 
 
 @functools.cache
@@ -169,7 +172,7 @@ def _places() -> dict[str, tuple[str, str]]:
     places = {}
     for old, names in _IN_0_2.items():
         for name in names.split():
-            place = f"nearkernel.{_MOVED.get(old, old)}", name
+            place = f"nearkernel.{_MOVED.get(old, old)}", _NOW.get(name, name)
             places[f"nearkernel.{old}:{name}"] = places[_tag(old, name)] = place
     for module, names in _SINCE.items():
         places |= {_tag(module, name): (f"nearkernel.{module}", name) for name in names.split()}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 
-def save(model: Any, path: str | os.PathLike) -> None:
+def save(model: object, path: str | os.PathLike) -> None:
     """Writes a fitted estimator to a file of JSON and arrays; `nk.load` restores it to the last bit.
 
     **Arguments:** `model`, a fitted estimator of `nk.estimators`, or a scikit-learn `Pipeline` of them with scalers;
@@ -42,13 +42,13 @@ def load(path: str | os.PathLike) -> Any:
     return read_model(_path(path))[0]
 
 
-def _path(path: Any) -> Path:
+def _path(path: str | os.PathLike) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"`path` must be the name of a file, e.g. 'model.nk'; got {_shown(path)}.")
     return Path(path)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     from .._base.check import shown
 
     return shown(value)

@@ -7,17 +7,18 @@ digits there.
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
 import numpy as np
 
 from .._base.check import finite_result, numeric, shown
+from .._base.types import Array, ArrayLike
 from .._run.precision import in_float64
 from .averages.breaks import breaks_of
 
-Rows = dict[str, jax.Array]
+Rows = dict[str, Array]
 
 
 class Moments(eqx.Module):
@@ -26,9 +27,9 @@ class Moments(eqx.Module):
     **Fields:** `value` $\mathbb{E}[s^2]$; `slope` $\mathbb{E}[s'^2]$; `curvature` $\mathbb{E}[s s'']$.
     """
 
-    value: Any
-    slope: Any
-    curvature: Any
+    value: Array
+    slope: Array
+    curvature: Array
 
 
 class AbstractActivation(eqx.Module):
@@ -37,29 +38,29 @@ class AbstractActivation(eqx.Module):
     depends_on_range: ClassVar[bool] = False  # whether `prepared` does anything
 
     @abc.abstractmethod
-    def __call__(self, z: jax.Array) -> jax.Array:
+    def __call__(self, z: Array) -> Array:
         """s(z), elementwise; traceable by JAX."""
 
     @abc.abstractmethod
-    def moments(self, q: Any) -> Moments:
+    def moments(self, q: Array) -> Moments:
         r"""$\mathbb{E}[s^2]$, $\mathbb{E}[s'^2]$ and $\mathbb{E}[s s'']$ for inputs of variance `q`."""
 
     @abc.abstractmethod
-    def rows(self, q: Any) -> Rows:
+    def rows(self, q: Array) -> Rows:
         r"""The contribution of one input of variance `q` to a pair, with inputs on the last axis.
 
         It contains at least "size", the root of $\mathbb{E}[s^2]$, and "slope", $\mathbb{E}[s'^2]$.
         """
 
     @abc.abstractmethod
-    def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def pair(self, rows1: Rows, rows2: Rows, gap: Array) -> tuple[Array, Array]:
         r"""1 minus the correlation of $s(u)$ and $s(v)$, and $\mathbb{E}[s'(u)\, s'(v)]$.
 
         `rows1` and `rows2` broadcast against `gap`.
         """
 
     @abc.abstractmethod
-    def mean(self, q: Any) -> Any:
+    def mean(self, q: Array) -> Array | None:
         r"""$\mathbb{E}[s]$ at the variance `q`; None for odd functions, for which it is zero."""
 
     @property
@@ -100,11 +101,11 @@ class AbstractActivation(eqx.Module):
         """Whether, outside of JAX, `table_rows` and `table_pair` are to be used instead of `rows` and `pair`."""
         return False
 
-    def table_rows(self, q: Any) -> Rows:
+    def table_rows(self, q: Array) -> Rows:
         """Same as `rows`, for `table_pair`; with "from", the root of `q`."""
         raise TypeError(f"{type(self).__name__} is exact in closed form: it has no table.")
 
-    def table_pair(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def table_pair(self, rows1: Rows, rows2: Rows, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Same as `pair`, in NumPy, from `table_rows`: `rows1`, `rows2` and `gap` of the pairs.
 
         It is fastest for rows (n1, 1) and (1, n2).
@@ -112,7 +113,7 @@ class AbstractActivation(eqx.Module):
         raise TypeError(f"{type(self).__name__} is exact in closed form: it has no table.")
 
 
-def _require_activation(activation: Any) -> None:
+def _require_activation(activation: object) -> None:
     if not isinstance(activation, AbstractActivation):
         raise TypeError(
             f"`activation` must be an activation, e.g. nk.activations.get('relu'); got {shown(activation)}."
@@ -120,7 +121,7 @@ def _require_activation(activation: Any) -> None:
 
 
 @in_float64
-def moments(activation: AbstractActivation, q: Any) -> Moments:
+def moments(activation: AbstractActivation, q: ArrayLike) -> Moments:
     r"""$\mathbb{E}[s^2]$, $\mathbb{E}[s'^2]$ and $\mathbb{E}[s s'']$ of `activation` for $z \sim \mathcal{N}(0, q)$.
 
     They are NumPy arrays in the shape of `q`.
@@ -130,8 +131,8 @@ def moments(activation: AbstractActivation, q: Any) -> Moments:
     if np.any(q < 0):
         raise ValueError("`q` is a variance and must be at least 0.")
     ready = activation.prepared(np.ravel(q), pairs=False)
-    found = ready.moments(q) if ready.depends_on_range else _moments(ready, q)  # series work in NumPy
-    return finite_result(jax.tree.map(np.asarray, found), "`q` is")
+    averages = ready.moments(q) if ready.depends_on_range else _moments(ready, q)  # series work in NumPy
+    return finite_result(jax.tree.map(np.asarray, averages), "`q` is")
 
 
 _moments = jax.jit(lambda activation, q: activation.moments(q))
@@ -141,7 +142,14 @@ _pair = jax.jit(lambda activation, rows1, rows2, gap: activation.pair(rows1, row
 
 
 @in_float64
-def dual(activation: AbstractActivation, q1: Any, q2: Any, correlation: Any = None, *, gap: Any = None):
+def dual(
+    activation: AbstractActivation,
+    q1: ArrayLike,
+    q2: ArrayLike,
+    correlation: ArrayLike | None = None,
+    *,
+    gap: ArrayLike | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     r"""$\mathbb{E}[s(u)\, s(v)]$ and $\mathbb{E}[s'(u)\, s'(v)]$ for Gaussians $u$, $v$ with variances `q1`, `q2`.
 
     **Arguments:** `activation`; `q1`, `q2`; either `correlation` in [-1, 1] or, close to 1, `gap` = 1 - correlation
@@ -174,7 +182,7 @@ def dual_of(activation: AbstractActivation, q1: np.ndarray, q2: np.ndarray) -> C
     rows2 = rows1 if np.array_equal(q1, q2) else rows_of(q2)
     size = np.asarray(rows1["size"] * rows2["size"])
 
-    def run(gap: np.ndarray, which: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+    def run(gap: np.ndarray, which: slice | np.ndarray = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         if ready.by_table():
             one, two = ({name: a[which] for name, a in rows.items()} for rows in (rows1, rows2))
             out_gap, slope = ready.table_pair(one, two, gap[which])

@@ -3,7 +3,6 @@
 import functools
 import re
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -74,7 +73,7 @@ def names() -> list[str]:
 
 
 @in_float64
-def get(activation: Any) -> AbstractActivation:
+def get(activation: str | Callable | AbstractActivation) -> AbstractActivation:
     """The activation for `activation`: a name such as "leaky_relu(0.1)", a formula, or any JAX function.
 
     A formula is a string in `z`, such as `"tanh(z) + 0.1*z^2"`. It is parsed and never executed as code: numbers, `z`,

@@ -5,19 +5,17 @@ import functools
 import math
 import re
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .._base.check import nearest
+from .._base.types import Array
 
 LONGEST = 120
-MOST, DEEPEST = (
-    12,
-    4,
-)  # functions in a formula, and inside each other: derivatives of all of them are compiled
+# Functions in a formula, and inside each other: derivatives of all of them are compiled.
+MOST, DEEPEST = 12, 4
 _VARIABLE = ("z", "x")
 _NAMES = {"pi": math.pi, "e": math.e}
 _ONE: dict[str, tuple[Callable, str]] = {
@@ -38,7 +36,7 @@ _SIGNS: dict[type, tuple[Callable, str]] = {
     ast.Mult: (lambda a, b: a * b, "*"),
     ast.Div: (lambda a, b: a / b, "/"),
 }
-_Tree = tuple[Callable[[Any], Any], str]  # a function of z, and how Python would write it
+_Tree = tuple[Callable[[Array | float], Array | float], str]  # a function of z, and how Python would write it
 
 
 class Formula:
@@ -52,7 +50,7 @@ class Formula:
     def __call__(self, z):
         return self._function(z)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple:
         return formula, (self.text,)
 
 

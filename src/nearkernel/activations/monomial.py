@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from .._base.check import whole
 from .._base.namespace import namespace
+from .._base.types import Array
 from .averages.angle import safe_sqrt
 from .base import AbstractActivation, Moments, Rows
 
@@ -23,7 +24,7 @@ class Monomial(AbstractActivation):
     def __check_init__(self):
         whole(self.degree, "degree", 1, most=19)  # moments of z^20 are not exact in floating point
 
-    def __call__(self, z: jax.Array) -> jax.Array:
+    def __call__(self, z: Array) -> Array:
         return z**self.degree
 
     @property
@@ -34,21 +35,21 @@ class Monomial(AbstractActivation):
     def kinks(self) -> tuple[float, ...]:
         return ()
 
-    def moments(self, q: jax.Array) -> Moments:
+    def moments(self, q: Array) -> Moments:
         p, one = self.degree, namespace(q).ones_like(q)
         value, slope = q**p * _even_moment(p), p * p * q ** (p - 1) * _even_moment(p - 1)
         curvature = p * (p - 1) * (q ** (p - 1) * _even_moment(p - 1))
         return Moments(value=value, slope=one * slope, curvature=one * curvature)
 
-    def mean(self, q: jax.Array) -> jax.Array | None:
+    def mean(self, q: Array) -> jax.Array | None:
         half = self.degree // 2
         return None if self.degree % 2 else q**half * _even_moment(half)
 
-    def rows(self, q: jax.Array) -> Rows:
+    def rows(self, q: Array) -> Rows:
         moments = self.moments(q)
         return {"q": q, "size": safe_sqrt(moments.value), "slope": moments.slope}
 
-    def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def pair(self, rows1: Rows, rows2: Rows, gap: Array) -> tuple[Array, Array]:
         p, c = self.degree, 1.0 - gap
         correlation = _mehler(p, c) / _even_moment(p)
         root = safe_sqrt(rows1["q"]) * safe_sqrt(rows2["q"])
@@ -60,7 +61,7 @@ def _even_moment(p: int) -> float:
     return float(math.prod(range(1, 2 * p, 2)))
 
 
-def _mehler(p: int, c: jax.Array) -> jax.Array:
+def _mehler(p: int, c: Array) -> Array:
     """E[u^p v^p] of unit Gaussians with correlation c: a polynomial in c."""
     total = jnp.zeros_like(c)
     for k in range(p, -1, -1):

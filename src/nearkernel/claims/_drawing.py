@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._look.drawing import BLUE as BLUE
+from .._look.drawing import GRAY as GRAY
 from .._look.drawing import GREEN as GREEN
-from .._look.drawing import GREY as GREY
 from .._look.drawing import ORANGE as ORANGE
 from .._look.drawing import PURPLE as PURPLE
 from .._look.drawing import SKY as SKY
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def pair(
-    axes: Any, x: Any, theory: Any, measured: Any, sem: Any = None, *, label: str = "", colour: str = BLUE
+    axes: Any, x: Any, theory: Any, measured: Any, sem: Any = None, *, label: str = "", color: str = BLUE
 ) -> None:
     """Theory as a line, measurements as points with error bars."""
     extra = f", {label}" if label else ""
     order = np.argsort(x)
-    axes.plot(np.asarray(x)[order], np.asarray(theory)[order], color=colour, lw=1.4, label=f"theory{extra}")
-    style = {"fmt": "o", "ms": 4.5, "mfc": "white", "capsize": 2, "color": colour}
+    axes.plot(np.asarray(x)[order], np.asarray(theory)[order], color=color, lw=1.4, label=f"theory{extra}")
+    style = {"fmt": "o", "ms": 4.5, "mfc": "white", "capsize": 2, "color": color}
     axes.errorbar(x, measured, sem, label=f"measured{extra}", **style)
 
 

@@ -144,13 +144,13 @@ def solve(
             "learning use nk.QuadraticModel(phi, psi, eps) or nk.expand(model, params, degree=2)."
         )
     x = inputs(x, "x", tangent.input_dim())
-    if not isinstance(chosen, Nystrom):  # which keeps its centres alone, and reads memory maps
+    if not isinstance(chosen, Nystrom):  # which keeps its centers alone, and reads memory maps
         x = x.copy()  # the solution outlives the caller's array
     vector = function.is_vector(y)
-    y = function.columns(y, len(x), tangent.out_dim(x))
+    wanted = function.columns(y, len(x), tangent.out_dim(x))
     require_sound(tangent, x)
     if isinstance(algorithm, SGD):
-        return SGDSolution(tangent, x, y, algorithm, vector)
+        return SGDSolution(tangent, x, wanted, algorithm, vector)
     if order > 0:
         if not function.quadratic:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
@@ -158,17 +158,17 @@ def solve(
         if not isinstance(chosen, Direct | None):
             raise ValueError(f"`solver` {chosen.name!r} needs order 0; use solver='direct' or 'auto'.")
         require_solvable(tangent, x, algorithm)
-        return NearlyKernelSolution(tangent, x, y, algorithm, order, vector)
+        return NearlyKernelSolution(tangent, x, wanted, algorithm, order, vector)
     if not isinstance(chosen, Direct | None):
         if not isinstance(problem, AbstractKernel) or not function.quadratic:
             raise ValueError(
                 f"`solver` {chosen.name!r} needs a kernel and the loss 'squared'; use solver='direct' or 'auto'."
             )
-        return solve_iteratively(problem, x, y, algorithm, chosen, vector)
+        return solve_iteratively(problem, x, wanted, algorithm, chosen, vector)
     if not function.quadratic:
-        return FunctionSpaceSolution(tangent, x, y, algorithm, function, vector)
+        return FunctionSpaceSolution(tangent, x, wanted, algorithm, function, vector)
     large = by_size(problem, x, algorithm) if chosen is None and isinstance(problem, AbstractKernel) else None
-    return Solution(tangent, x, y, algorithm, vector, large)
+    return Solution(tangent, x, wanted, algorithm, vector, large)
 
 
 def _require_one_rate(sgd: SGD, tangent: AbstractTangent) -> None:

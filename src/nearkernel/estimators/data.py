@@ -2,7 +2,7 @@
 
 import datetime
 import warnings
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,18 +12,24 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._base.check import LARGEST, require_unmasked, shown
 from .._base.status import Status, StatusKind
+from .._base.types import ArrayLike
+from ..dynamics.linear.base import AbstractSolution
+
+_S = TypeVar("_S", bound=AbstractSolution)
 
 
-def regression_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+def regression_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Checked copies, so that later changes of the caller's arrays do not change what was learned."""
     _require_numbers(X, y)
-    x, y = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True, copy=True)
-    y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-    _require_moderate(x, y)
-    return x, y
+    x, given = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True, copy=True)
+    targets: np.ndarray = check_array(given, dtype=np.float64, ensure_2d=False, input_name="y")
+    _require_moderate(x, targets)
+    return x, targets
 
 
-def class_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def class_data(
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Checked inputs, one-hot targets (n, classes), and the classes."""
     _require_numbers(X, y)
     x, y = validate_data(estimator, X, y, dtype=np.float64, copy=True)
@@ -35,13 +41,13 @@ def class_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np
     return x, np.eye(len(classes))[index], classes
 
 
-def new_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
+def new_inputs(estimator: BaseEstimator, X: ArrayLike) -> np.ndarray:
     check_is_fitted(estimator)
     _require_numbers(X)
     return validate_data(estimator, X, dtype=np.float64, reset=False)
 
 
-def vector_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+def vector_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Same as `regression_data`, for one output."""
     _require_numbers(X, y)
     x, y = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True)
@@ -54,8 +60,8 @@ def deviation(values: np.ndarray) -> np.ndarray:
     """Standard deviation of each column, 0 where it is rounding. Squares neither overflow nor vanish."""
     size = np.abs(values).max(axis=0)
     _, power = np.frexp(size)  # a power of 2 changes no digit
-    found = np.ldexp(np.ldexp(values, -power).std(axis=0), power)
-    return np.where(found > 1e-12 * size, found, 0.0)
+    spread = np.ldexp(np.ldexp(values, -power).std(axis=0), power)
+    return np.where(spread > 1e-12 * size, spread, 0.0)
 
 
 def pooled(spreads: np.ndarray) -> float:
@@ -69,7 +75,7 @@ def sorted_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.lexsort((*y.reshape(len(y), -1).T, *x.T))
 
 
-def _require_numbers(X: Any, y: Any = None) -> None:
+def _require_numbers(X: ArrayLike, y: ArrayLike | None = None) -> None:
     """scikit-learn would compute with what is masked, and with dates as counts of their unit."""
     for value, name in ((X, "X"), (y, "y")):
         require_unmasked(value, name)
@@ -82,7 +88,7 @@ def _require_numbers(X: Any, y: Any = None) -> None:
             )
 
 
-def _first_date(value: Any) -> Any:
+def _first_date(value: object) -> object:
     """One of the dates, times or durations among values; None if there is none."""
     try:
         array = np.asarray(value)
@@ -106,7 +112,7 @@ def _require_moderate(x: np.ndarray, y: np.ndarray | None = None) -> None:
             )
 
 
-def converged(solution: Any) -> Any:
+def converged(solution: _S) -> _S:
     """`solution`, refused if training diverges; a tolerance that was not reached is a warning."""
     require_trained(solution.status, f"`algorithm` = {solution.algorithm}")
     return solution

@@ -1,11 +1,12 @@
 """Bayesian deep linear networks as a regressor."""
 
-from typing import Any, Literal, Self, overload
+from typing import Literal, Self, overload
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from .._base.check import finite_result, positive, wholes
+from .._base.types import ArrayLike
 from ..statistics.exact.deep_linear import least_interpolant, most_probable_var
 from ..statistics.exact.deep_linear_posterior import posterior_of
 from .data import new_inputs, vector_data
@@ -47,7 +48,7 @@ class DeepLinearBayes(RegressorMixin, Estimator):
         self.prior_var = prior_var
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn `y` (n,) from `X` (n, d)."""
         x, y = vector_data(self, X, y)
         widths = wholes(self.widths, "widths")
@@ -72,19 +73,19 @@ class DeepLinearBayes(RegressorMixin, Estimator):
         return self
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> np.ndarray: ...
 
     @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
-    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """The mean at `X` (m, d), (m,); with `return_std` also the standard deviation."""
         x = new_inputs(self, X)
         mean = x @ self.coef_ + self.intercept_
         return (mean, self.posterior_.std(x - self._x_mean)) if return_std else mean
 
-    def quantile(self, X: Any, q: Any) -> np.ndarray:
+    def quantile(self, X: ArrayLike, q: ArrayLike) -> np.ndarray:
         """Quantiles `q` of the posterior at `X`: (m,), or (m, k) for k values of `q`."""
         x = new_inputs(self, X) - self._x_mean
-        centred = self.posterior_.quantile(x, q)
-        return centred + (self.intercept_ + self._x_mean @ self.coef_)
+        centered = self.posterior_.quantile(x, q)
+        return centered + (self.intercept_ + self._x_mean @ self.coef_)

@@ -1,7 +1,7 @@
 """Networks of finite width, predicted order by order instead of trained, as a regressor and a classifier."""
 
 import warnings
-from typing import Any, Literal, Self, overload
+from typing import Literal, Self, overload
 
 import jax
 import numpy as np
@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from .._base.check import positive, whole
+from .._base.types import ArrayLike
 from ..dynamics.algorithms.spectral import GradientFlow, Ridge
 from ..dynamics.linear.solution import Solution
 from ..dynamics.orders.displacements import Unbounded
@@ -76,15 +77,15 @@ class _NearlyKernel(Estimator):
         """Of each network, (ensemble, m) or (ensemble, m, out)."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", r"\|z\^I\|")
-            found = [solution.predict(x) for solution in self.solutions_]
-        correction = max((f.correction for f in found if f.correction is not None), default=0.0)
+            predictions = [solution.predict(x) for solution in self.solutions_]
+        correction = max((f.correction for f in predictions if f.correction is not None), default=0.0)
         if correction > 0.1:
             warnings.warn(
                 f"|z^I|/|z^F| = {correction:.2g}: the correction is too large for the expansion to be reliable; "
                 "increase `scale` or the width.",
                 stacklevel=4,
             )
-        return np.stack([f.mean for f in found]) + self.target_mean_
+        return np.stack([f.mean for f in predictions]) + self.target_mean_
 
 
 class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
@@ -113,18 +114,18 @@ class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
     ```
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Expand, factor and solve each network for `X` (n, d) and `y` (n,) or (n, out)."""
         self._learn(*regression_data(self, X, y))
         return self
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> np.ndarray: ...
 
     @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
-    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """The mean over initializations at `X` (m, d), in the shape of `y`; with `return_std` also the deviation."""
         outputs = self._outputs(new_inputs(self, X))
         if not return_std:
@@ -145,18 +146,18 @@ class NearlyKernelClassifier(ClassifierMixin, _NearlyKernel):
 
     classes_: np.ndarray
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Expand, factor and solve each network for `X` (n, d) and the classes `y` (n,), with one output per class."""
         x, one_hot, self.classes_ = class_data(self, X, y)
         self._learn(x, one_hot)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Mean outputs (m, classes) for the rows of `X`; for two classes the second minus the first, (m,)."""
         outputs = self._outputs(new_inputs(self, X)).mean(axis=0)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """The class with the largest mean output for each row of `X`, (m,)."""
         outputs = self._outputs(new_inputs(self, X)).mean(axis=0)
         return self.classes_[outputs.argmax(axis=1)]

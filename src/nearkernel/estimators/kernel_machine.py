@@ -1,10 +1,11 @@
 """A regressor with any kernel and any training algorithm."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from .._base.types import ArrayLike
 from ..dynamics.linear.iterative import MachineSolution
 from ..dynamics.solving import solve
 from ..kernels.base import AbstractKernel
@@ -44,7 +45,7 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, Estimator):
         self.algorithm = algorithm
         self.solver = solver
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Solve for the coefficients of `X` (n, d) that learn `y` (n,) or (n, out)."""
         if not isinstance(self.kernel, AbstractKernel | None):
             raise TypeError(
@@ -55,11 +56,11 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, Estimator):
         solution = solve(kernel, x, y, chosen(self.algorithm, kernel, x, y), solver=self.solver)
         require_trained(solution.status, f"`algorithm` = {solution.algorithm}")
         self.solution_ = solution
-        self.X_fit_ = solution.centres if isinstance(solution, MachineSolution) else x
+        self.X_fit_ = solution.centers if isinstance(solution, MachineSolution) else x
         self.dual_coef_ = solution.coefficients[:, 0] if y.ndim == 1 else solution.coefficients
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predictions at `X` (m, d), in the shape of `y`."""
         x = new_inputs(self, X)
         return self.solution_.predict(x).mean

@@ -1,6 +1,6 @@
 """A two-layer network whose features come from one large gradient step, as a regressor."""
 
-from typing import Any, Self
+from typing import Self
 
 import jax
 import numpy as np
@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from .._base.check import one_of, positive, whole
+from .._base.types import ArrayLike
 from ..dynamics.algorithms.spectral import GradientDescent
 from ..dynamics.features.last_layer import RidgeHead
 from ..dynamics.features.one_step import OneStepFeaturesResult, one_step_features
@@ -59,30 +60,32 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn features, then the head, for `X` (n, d) and `y` (n,) or (n, out)."""
-        x, y = regression_data(self, X, y)
+        x, targets = regression_data(self, X, y)
         if not isinstance(self.head, GradientDescent):
             one_of(self.head, "head", _HEADS)
         if self.ridge is not None:
             positive(self.ridge, "ridge", zero=True)
         folds = whole(self.cv, "cv", 2)
         self.location_, self.scale_ = x.mean(axis=0), _unit(x)
-        self.target_scale_ = _unit(y)
-        x, y = (x - self.location_) / self.scale_, y / self.target_scale_
+        self.target_scale_ = _unit(targets)
+        x, targets = (x - self.location_) / self.scale_, targets / self.target_scale_
         random = check_random_state(self.random_state)
         key = jax.random.key(int(random.randint(2**31 - 1)))
         self.held_out_loss_: np.ndarray | None = None
         self.ridge_ = (
-            self._chosen(x, y, key, min(folds, len(x)), random) if self.ridge is None else float(self.ridge)
+            self._chosen(x, targets, key, min(folds, len(x)), random)
+            if self.ridge is None
+            else float(self.ridge)
         )
-        self.features_ = self._features(x, y, key)
+        self.features_ = self._features(x, targets, key)
         descent = self.head == "gradient_descent" if isinstance(self.head, str) else self.head
-        self.network_ = self.features_.fit(x, y, len(x) * self.ridge_, descent)
+        self.network_ = self.features_.fit(x, targets, len(x) * self.ridge_, descent)
         require_trained(self.network_.status, f"`head` = {self.head}")
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Outputs at `X` (m, d), in the shape of `y`."""
         x = (new_inputs(self, X) - self.location_) / self.scale_
         return self.network_.predict(x) * self.target_scale_
@@ -95,7 +98,9 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     def _features(self, x: np.ndarray, y: np.ndarray, key: jax.Array) -> OneStepFeaturesResult:
         return one_step_features(x, y, self.width, key, lr=self.lr)
 
-    def _chosen(self, x: np.ndarray, y: np.ndarray, key: jax.Array, folds: int, random: Any) -> float:
+    def _chosen(
+        self, x: np.ndarray, y: np.ndarray, key: jax.Array, folds: int, random: np.random.RandomState
+    ) -> float:
         """The ridge that does best on points that neither features nor head have seen."""
         if folds < 2:
             return 1.0
@@ -113,5 +118,5 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
 
 def _unit(values: np.ndarray) -> np.ndarray:
     """Standard deviation of each column, 1 where a column is constant."""
-    found = deviation(values)
-    return np.where(found > 0, found, 1.0)
+    spread = deviation(values)
+    return np.where(spread > 0, spread, 1.0)

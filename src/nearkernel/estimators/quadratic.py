@@ -1,7 +1,8 @@
 """A regressor that learns features; held-out data choose the strength of feature learning."""
 
 import warnings
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
@@ -9,6 +10,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from .._base.check import finite_number, numeric, one_of, whole
+from .._base.types import ArrayLike
 from ..dynamics.algorithms.spectral import Ridge
 from ..dynamics.orders.feature_learning import FeatureLearning
 from ..dynamics.solving import solve
@@ -84,9 +86,9 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose `eps`, then solve for `X` (n, d) and `y` (n,) or (n, out)."""
-        x, y = regression_data(self, X, y)
+        x, targets = regression_data(self, X, y)
         if whole(self.order, "order", 1) > 2:
             raise ValueError(f"`order` must be 1 or 2; got {self.order}.")
         if isinstance(self.eps, str):
@@ -95,16 +97,20 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
             finite_number(self.eps, "eps")
         random = check_random_state(self.random_state)
         phi, psi = self._functions(int(random.randint(2**31 - 1)))
-        self.target_mean_ = y.mean(axis=0)
-        y = y - self.target_mean_
+        self.target_mean_ = targets.mean(axis=0)
+        targets = targets - self.target_mean_
         self._algorithm = Ridge(_RIDGE) if self.algorithm is None else self.algorithm
         self.held_out_loss_: tuple[float, float] | None = None
-        self.eps_ = self._chosen(phi, psi, x, y, random) if isinstance(self.eps, str) else float(self.eps)
-        self.model_ = QuadraticModel(phi, psi, self.eps_, out_dim=1 if y.ndim == 1 else y.shape[1])
-        self.solution_ = converged(solve(self.model_, x, y, self._algorithm, order=self.order))
+        self.eps_ = (
+            self._chosen(phi, psi, x, targets, random) if isinstance(self.eps, str) else float(self.eps)
+        )
+        self.model_ = QuadraticModel(
+            phi, psi, self.eps_, out_dim=1 if targets.ndim == 1 else targets.shape[1]
+        )
+        self.solution_ = converged(solve(self.model_, x, targets, self._algorithm, order=self.order))
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predictions at `X` (m, d), in the shape of `y`."""
         x = new_inputs(self, X)
         with warnings.catch_warnings():
@@ -112,7 +118,7 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
                 warnings.filterwarnings("ignore", r"\|z\^I\|")
             return self.solution_.predict(x).mean + self.target_mean_
 
-    def _functions(self, seed: int) -> tuple[Any, Any]:
+    def _functions(self, seed: int) -> tuple[Callable, Callable]:
         phi = self.features
         if not callable(phi):
             one_of(phi, "features", FEATURES)
@@ -123,7 +129,9 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
             psi = META_FEATURES[one_of(psi, "meta_features", tuple(META_FEATURES))](phi)
         return phi, psi
 
-    def _chosen(self, phi: Any, psi: Any, x: np.ndarray, y: np.ndarray, random: Any) -> float:
+    def _chosen(
+        self, phi: Callable, psi: Callable, x: np.ndarray, y: np.ndarray, random: np.random.RandomState
+    ) -> float:
         """The best eps on held-out folds; 0 if there is nothing to choose by."""
         folds = min(whole(self.cv, "cv", 2), len(x))
         if folds < 2:

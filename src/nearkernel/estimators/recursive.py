@@ -1,6 +1,6 @@
 """A kernel regressor that learns the metric of its kernel."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
@@ -8,6 +8,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from .._base.check import positive, whole
+from .._base.types import ArrayLike
 from ..dynamics.algorithms.spectral import Ridge
 from ..dynamics.features.recursive import recursive_features
 from ..dynamics.features.subspace import top_directions
@@ -51,32 +52,34 @@ class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
         self.ridge = ridge
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn the metric and the coefficients for `X` (n, d) and `y` (n,) or (n, out)."""
         if not isinstance(self.kernel, AbstractKernel | None):
             raise TypeError(
                 f"`kernel` must be a kernel, e.g. nk.kernels.RBF(1.0); got {type(self.kernel).__name__}."
             )
-        x, y = regression_data(self, X, y)
+        x, targets = regression_data(self, X, y)
         most = whole(self.rounds, "rounds", 0)
         algorithm = Ridge(positive(self.ridge, "ridge", zero=True))
-        self.target_mean_ = y.mean(axis=0)
-        y = y - self.target_mean_
+        self.target_mean_ = targets.mean(axis=0)
+        targets = targets - self.target_mean_
         self.held_out_loss_: np.ndarray | None = None
         if most and len(x) >= _FEWEST:
             random = check_random_state(self.random_state)
-            kept, left = train_test_split(sorted_rows(x, y), test_size=_HELD_OUT, random_state=random)
-            tried = recursive_features(self.kernel, x[kept], y[kept], algorithm, most)
-            scale = max(float(np.mean(y[left] ** 2)), np.finfo(float).tiny)
-            losses = [np.mean((s.predict(x[left]).mean - y[left]) ** 2) / scale for s in tried.solutions]
+            kept, left = train_test_split(sorted_rows(x, targets), test_size=_HELD_OUT, random_state=random)
+            tried = recursive_features(self.kernel, x[kept], targets[kept], algorithm, most)
+            scale = max(float(np.mean(targets[left] ** 2)), np.finfo(float).tiny)
+            losses = [
+                np.mean((s.predict(x[left]).mean - targets[left]) ** 2) / scale for s in tried.solutions
+            ]
             self.held_out_loss_ = np.array(losses)
             most = int(np.argmin(losses))
-        learned = recursive_features(self.kernel, x, y, algorithm, most)
+        learned = recursive_features(self.kernel, x, targets, algorithm, most)
         self.rounds_, self.matrix_ = len(learned.matrices) - 1, learned.matrix
         self.solution_ = converged(learned.solution)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predictions at `X` (m, d), in the shape of `y`."""
         x = new_inputs(self, X)
         return self.solution_.predict(x).mean + self.target_mean_

@@ -2,13 +2,15 @@
 
 import abc
 import math
-from typing import Any, Literal, Self, overload
+from typing import Literal, Self, overload
 
 import numpy as np
 from scipy.special import ndtr
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from .._base.check import positive, whole
+from .._base.types import ArrayLike
+from ..activations.base import AbstractActivation
 from ..dynamics.algorithms.spectral import Ridge
 from ..dynamics.linear.tune import tune
 from ..forecasts.infinite_width.trained_gaussian import TrainedLaw
@@ -43,7 +45,7 @@ class _Network(Estimator, abc.ABC):
     """What the four network estimators share: centered targets, learned by the law of trained networks."""
 
     depth: int
-    activation: Any
+    activation: str | AbstractActivation
     weight_var: float
     bias_var: float
     network: AbstractNetwork | None
@@ -74,13 +76,14 @@ class _Network(Estimator, abc.ABC):
             )
         return self.network
 
-    def _rows(self, X: Any) -> Any:
+    def _rows(self, X: ArrayLike) -> ArrayLike:
         """Images as rows, which scikit-learn's checks expect."""
         if self.network is None or np.ndim(X) <= 2:
             return X
-        return np.reshape(X, (len(X), -1))
+        images = np.asarray(X)
+        return images.reshape(len(images), -1)
 
-    def _new(self, X: Any) -> np.ndarray:
+    def _new(self, X: ArrayLike) -> np.ndarray:
         """Checked new inputs, in the shape of the network's."""
         x = new_inputs(self, self._rows(X))
         x = x if self._units is None else self._units.inputs(x)
@@ -151,18 +154,18 @@ class _NNGP(_Network):
 
 
 class _NetworkRegressor(MultiOutputMixin, RegressorMixin, _Network):
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Factor the kernel matrix of `X` (n, d) and learn `y` (n,) or (n, out)."""
         self._learn(*regression_data(self, self._rows(X), y))
         return self
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> np.ndarray: ...
 
     @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
-    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """The mean at `X` (m, d), in the shape of `y`; with `return_std` also their standard deviation."""
         x = self._new(X)
         mean = self._mean(x)
@@ -175,7 +178,7 @@ class _NetworkRegressor(MultiOutputMixin, RegressorMixin, _Network):
 class _NetworkClassifier(ClassifierMixin, _Network):
     classes_: np.ndarray
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Factor the kernel matrix of `X` (n, d) and learn the classes `y` (n,), with one output per class."""
         x, one_hot, self.classes_ = class_data(self, self._rows(X), y)
         self._learn(x, one_hot)
@@ -185,7 +188,7 @@ class _NetworkClassifier(ClassifierMixin, _Network):
         std = np.maximum(self._std(x, least=_LEAST_VARIANCE), _LEAST_STD)
         return self._mean(x) / std[:, None]
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Mean outputs m in units of their standard deviation s, (m, classes); `predict_proba` depends only on them.
 
         For two classes (m_1 - m_0) / (sqrt(2) s), (m,); Phi of it is the probability of the second class.
@@ -193,12 +196,12 @@ class _NetworkClassifier(ClassifierMixin, _Network):
         outputs = self._in_deviations(self._new(X))
         return (outputs[:, 1] - outputs[:, 0]) / np.sqrt(2) if len(self.classes_) == 2 else outputs
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """The class with the largest mean output, which is also the most probable one, (m,)."""
         x = self._new(X)
         return self.classes_[self._mean(x).argmax(axis=1)]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """For each class, the fraction of networks that predict it, (m, classes)."""
         decision = self.decision_function(X)
         if decision.ndim == 1:

@@ -56,7 +56,7 @@ def posterior(
 ) -> FinitePosterior: ...
 
 
-@renamed(kernel="problem")
+@renamed("0.5", kernel="problem")
 @in_float64
 def posterior(
     problem: AbstractKernel | AbstractNetwork,
@@ -99,7 +99,7 @@ def posterior(
         raise TypeError(
             f"`problem` must be a kernel, e.g. nk.kernels.NNGP(net), or a network; got {shown(problem)}."
         )
-    chosen = InfiniteWidth() if theory is None else instance(theory, "theory", AbstractBayesianTheory)
+    chosen = InfiniteWidth() if theory is None else instance(theory, "theory", AbstractBayesianTheory)  # type: ignore[type-abstract]
     shape = problem.in_shape if isinstance(problem, AbstractNetwork) else problem.input_dim()
     x = np.array(inputs(x, "x", shape))
     x_new = inputs(x_new, "x_new", x.shape[1:])

@@ -124,7 +124,7 @@ def forecast(
     if x_new is None:
         raise ValueError("`x_new` is missing: pass the points at which to forecast.")
     x_new = inputs(x_new, "x_new", posed.x.shape[1:])
-    chosen = default_theory(posed) if theory is None else instance(theory, "theory", AbstractTheory)
+    chosen = default_theory(posed) if theory is None else instance(theory, "theory", AbstractTheory)  # type: ignore[type-abstract]
     if not chosen.fits(posed):
         fitting = ", ".join(repr(each) for each in THEORIES if each.fits(posed))
         chosen.require(

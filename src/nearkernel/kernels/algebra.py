@@ -2,13 +2,13 @@
 
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
 
 from .._base.check import positive
+from .._base.types import Array, Number
 from .base import AbstractKernel, require_kernel
 from .tiles import Tiles
 
@@ -40,7 +40,7 @@ class _Pair(AbstractKernel):
             min(left.threads, right.threads),
         )
 
-    def traced(self, x1: Any, x2: Any) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> jax.Array:
         return type(self).combine(self.left.traced(x1, x2), self.right.traced(x1, x2))
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:
@@ -68,7 +68,7 @@ class Multiple(AbstractKernel):
     """A multiple of a kernel, `factor` times `kernel`, with `factor` >= 0."""
 
     kernel: AbstractKernel
-    factor: Any
+    factor: Number
 
     def __check_init__(self):
         require_kernel(self.kernel)
@@ -81,7 +81,7 @@ class Multiple(AbstractKernel):
         inner = self.kernel.tiles(x)
         return inner._replace(tile=lambda i, j: self.factor * inner.tile(i, j))
 
-    def traced(self, x1: Any, x2: Any) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> jax.Array:
         return self.factor * self.kernel.traced(x1, x2)
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:

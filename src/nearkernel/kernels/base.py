@@ -2,14 +2,13 @@
 
 import abc
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
 
 from .._base.check import inputs, positive, shown
-from .._base.types import ArrayLike, Float, Num
+from .._base.types import Array, ArrayLike, Float, Num, PyTree
 from .._run.blas import one_thread
 from .._run.executor import devices
 from .._run.memory import parse_bytes, rows_that_fit
@@ -43,7 +42,7 @@ class AbstractKernel(Portable, eqx.Module):
     @in_float64
     def __call__(
         self, x1: Num[ArrayLike, " n1 *d"], x2: Num[ArrayLike, " n2 *d"] | None = None
-    ) -> Float[Any, "n1 n2"]:
+    ) -> Float[Array, "n1 n2"]:
         if is_traced(self, x1, x2):
             return self.traced(x1, x2)
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
@@ -56,7 +55,7 @@ class AbstractKernel(Portable, eqx.Module):
         """The kernel matrix of checked, concrete inputs `x1` and `x2`."""
 
     @abc.abstractmethod
-    def traced(self, x1: Any, x2: Any) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> Array:
         """The kernel matrix of `x1` and `x2` as a JAX expression."""
 
     @abc.abstractmethod
@@ -66,8 +65,8 @@ class AbstractKernel(Portable, eqx.Module):
     def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         """Same as `matrix` of `x1` and `x2`, but raises `ValueError` unless all entries are finite."""
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
-            found = self.matrix(x1, x2)  # at once, also where the caller is tracing something else
-        return require_finite(found, x1, x2, f"{type(self).__name__}(x1, x2)")
+            matrix = self.matrix(x1, x2)  # at once, also where the caller is tracing something else
+        return require_finite(matrix, x1, x2, f"{type(self).__name__}(x1, x2)")
 
     def input_dim(self) -> "int | tuple[int, ...] | None":
         """The number of features of an input, or its shape if it is not a vector; None for vectors of any length."""
@@ -78,12 +77,15 @@ class AbstractKernel(Portable, eqx.Module):
         """The diagonal $k(x_i, x_i)$, (n,), of inputs `x`, without computing the matrix."""
         x = inputs(x, "x", self.input_dim())
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
-            found = self.diagonal(x)
-        return require_finite(found, x, None, f"{type(self).__name__}(x, x)")
+            diagonal = self.diagonal(x)
+        return require_finite(diagonal, x, None, f"{type(self).__name__}(x, x)")
 
     @in_float64
     def blocks(
-        self, x1: Any, x2: Any = None, memory: "str | int" = "256MiB"
+        self,
+        x1: Num[ArrayLike, " n1 *d"],
+        x2: Num[ArrayLike, " n2 *d"] | None = None,
+        memory: "str | int" = "256MiB",
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """Yields the matrix of `x1` and `x2` in horizontal blocks (rows, block) that fit in about `memory`.
 
@@ -121,12 +123,12 @@ class AbstractKernel(Portable, eqx.Module):
             yield part, block
             del block  # the caller's now
 
-    def __add__(self, other: Any) -> "AbstractKernel":
+    def __add__(self, other: object) -> "AbstractKernel":
         from .algebra import Sum
 
         return Sum(self, other) if isinstance(other, AbstractKernel) else NotImplemented
 
-    def __mul__(self, other: Any) -> "AbstractKernel":
+    def __mul__(self, other: object) -> "AbstractKernel":
         from .algebra import Multiple, Product
 
         if isinstance(other, AbstractKernel):
@@ -136,7 +138,7 @@ class AbstractKernel(Portable, eqx.Module):
     __rmul__ = __mul__
 
 
-def require_kernel(kernel: Any, name: str = "kernel") -> None:
+def require_kernel(kernel: object, name: str = "kernel") -> None:
     """Raises `TypeError` unless `kernel` is a kernel."""
     if not isinstance(kernel, AbstractKernel):
         raise TypeError(f"`{name}` must be a kernel, e.g. nk.kernels.RBF(1.0); got {shown(kernel)}.")
@@ -146,23 +148,23 @@ class InvariantKernel(AbstractKernel):
     """A kernel of the lengths of two inputs and their angle: one that does not change under rotations."""
 
     @abc.abstractmethod
-    def rows(self, norms: Any) -> Any:
+    def rows(self, norms: Array) -> PyTree:
         """Row data from the lengths of the inputs, a tree with the inputs on the last axis; NumPy if `norms` is."""
 
     @abc.abstractmethod
-    def pairs(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:
+    def pairs(self, rows1: PyTree, rows2: PyTree, gap: Array) -> tuple[Array, ...]:
         """One or more matrices from broadcastable row data `rows1`, `rows2` and `gap` = 1 - cos(angle)."""
 
     def tile(self, n: int) -> int:
         """Inputs on each side of a tile of `n`."""
         return even(n)
 
-    def pairs_of(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:
+    def pairs_of(self, rows1: PyTree, rows2: PyTree, gap: Array) -> tuple[Array, ...]:
         """`pairs` of row data that are not yet broadcast."""
         return self.pairs(as_column(rows1), as_row(rows2), gap)
 
     @abc.abstractmethod
-    def diagonals(self, rows: Any) -> tuple[np.ndarray, ...]:
+    def diagonals(self, rows: PyTree) -> tuple[Array, ...]:
         """The diagonals of those matrices, from the same `rows`."""
 
     def overflow(self, norm: np.ndarray) -> str:
@@ -177,12 +179,12 @@ class InvariantKernel(AbstractKernel):
         """Whether `pairs` needs help from outside of JAX, which is then in `repaired_pairs`."""
         return False
 
-    def repaired_pairs(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, ...]:
+    def repaired_pairs(self, rows1: PyTree, rows2: PyTree, gap: np.ndarray) -> tuple[np.ndarray, ...]:
         """`pairs` of a kernel that needs repair, by NumPy."""
         raise TypeError(f"{type(self).__name__} needs no repair.")
 
     def pairs_on_host(
-        self, rows1: Callable[[], Any], rows2: Callable[[], Any], gap: np.ndarray
+        self, rows1: Callable[[], PyTree], rows2: Callable[[], PyTree], gap: np.ndarray
     ) -> tuple[np.ndarray, ...] | None:
         """`pairs` in NumPy where XLA is slower on a CPU, else None.
 
@@ -203,7 +205,7 @@ class InvariantKernel(AbstractKernel):
     def tiles(self, x: np.ndarray) -> Tiles:
         return symmetric_tiles(self, x)
 
-    def traced(self, x1: Any, x2: Any) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> Array:
         return traced_matrices(self, x1, x2)[0]
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,6 +11,7 @@ import numpy as np
 from .. import activations
 from .._base.check import whole
 from .._base.keys import Key, random_key
+from .._base.types import Array, ArrayLike, Number
 from .._run.memory import require_fits, rows_that_fit
 from .._run.precision import drawing, in_float64, working_dtype
 from ..models.expansion.features import checked_features, require_features, require_finite_features
@@ -25,7 +25,7 @@ class AbstractFeatureKernel(AbstractKernel):
     """k(x, y) = features(x) . features(y)."""
 
     @abc.abstractmethod
-    def features(self, x: Any) -> jax.Array:
+    def features(self, x: ArrayLike) -> jax.Array:
         """The features (n, f) of inputs `x` (n, d)."""
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
@@ -47,10 +47,10 @@ class AbstractFeatureKernel(AbstractKernel):
     def _filled_up(self, x: np.ndarray) -> np.ndarray:
         """By a multiple of some rows at a time, so that few compilations serve sets of all sizes."""
         filled = np.pad(x, ((0, -len(x) % _ROWS), (0, 0)), mode="edge")
-        found = np.asarray(_features(self, filled))[: len(x)]
-        return require_finite_features(found, x)
+        phi = np.asarray(_features(self, filled))[: len(x)]
+        return require_finite_features(phi, x)
 
-    def traced(self, x1: Any, x2: Any) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> jax.Array:
         phi1 = self.features(x1)
         return phi1 @ (phi1 if x2 is None else self.features(x2)).T
 
@@ -72,7 +72,7 @@ class FeatureKernel(AbstractFeatureKernel):
         require_features(self.phi)
 
     @in_float64
-    def features(self, x: Any) -> jax.Array:
+    def features(self, x: ArrayLike) -> jax.Array:
         return checked_features(self.phi, jnp.asarray(x))
 
 
@@ -91,8 +91,8 @@ class RandomFeatures(AbstractFeatureKernel):
     weight: jax.Array
     bias: jax.Array
     activation: activations.AbstractActivation
-    weight_var: Any
-    bias_var: Any
+    weight_var: Number
+    bias_var: Number
 
     @drawing
     def __init__(
@@ -100,9 +100,9 @@ class RandomFeatures(AbstractFeatureKernel):
         in_dim: int,
         size: int,
         key: Key,
-        activation: Any = "relu",
-        weight_var: Any = 1.0,
-        bias_var: Any = 0.0,
+        activation: str | Callable = "relu",
+        weight_var: Number = 1.0,
+        bias_var: Number = 0.0,
     ):
         weight_key, bias_key = jax.random.split(random_key(key))
         shape = (whole(in_dim, "in_dim", 1), whole(size, "size", 1))
@@ -114,7 +114,7 @@ class RandomFeatures(AbstractFeatureKernel):
         self.bias_var = bias_variance(bias_var)
 
     @in_float64
-    def features(self, x: Any) -> jax.Array:
+    def features(self, x: ArrayLike) -> jax.Array:
         scale = jnp.sqrt(self.weight_var / self.weight.shape[0])
         z = scale * (jnp.asarray(x) @ self.weight) + jnp.sqrt(self.bias_var) * self.bias
         return self.activation(z) / self.weight.shape[1] ** 0.5

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._base.types import Array, PyTree
 from .._run.blas import one_thread
 from .._run.executor import PerDevice, in_order, lanes, on_host
 from .._run.memory import require_fits
@@ -36,7 +37,7 @@ class Side(NamedTuple):
     """Inputs made ready: unit vectors (n, d), if the kernel sees angles, and row data with inputs on the last axis."""
 
     unit: np.ndarray | None
-    rows: Any
+    rows: PyTree
     size: int
 
     def __len__(self) -> int:
@@ -48,12 +49,12 @@ class Side(NamedTuple):
 class _Packed:
     """Row data as one array (k, n): a compiled program is handed one argument instead of dozens."""
 
-    array: Any
-    tree: Any = dataclasses.field(metadata={"static": True})
+    array: Array
+    tree: jax.tree_util.PyTreeDef = dataclasses.field(metadata={"static": True})
     shapes: tuple[tuple[int, ...], ...] = dataclasses.field(metadata={"static": True})
 
     @classmethod
-    def of(cls, rows: Any, n: int, padding: int) -> "_Packed":
+    def of(cls, rows: PyTree, n: int, padding: int) -> "_Packed":
         """Of `n` inputs, the last one repeated so many times more."""
         leaves, tree = jax.tree.flatten(rows)
         shapes = tuple(leaf.shape[:-1] for leaf in leaves)
@@ -65,7 +66,7 @@ class _Packed:
     def part(self, start: int, size: int) -> "_Packed":
         return _Packed(self.array[:, start : start + size], self.tree, self.shapes)
 
-    def rows(self) -> Any:
+    def rows(self) -> PyTree:
         """The tree again, of NumPy or JAX arrays."""
         ends = np.cumsum([math.prod(shape) for shape in self.shapes]).tolist()
         parts = (self.array[a:b] for a, b in zip([0, *ends], ends, strict=False))
@@ -97,15 +98,15 @@ def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Sid
 def _lengths(x: np.ndarray, name: str) -> np.ndarray:
     """|x_i| (n,), refused where its square would overflow."""
     with np.errstate(over="ignore"):
-        found = np.sqrt(np.einsum("ij,ij->i", x, x))
+        lengths = np.sqrt(np.einsum("ij,ij->i", x, x))
     most = float(np.finfo(working_dtype()).max) ** 0.5 / 4
-    if not found.max() < most:
+    if not lengths.max() < most:
         row = int(np.abs(x).max(axis=1).argmax())
         raise ValueError(
             f"`{name}` has a row of length {length(x[row]):.3g} (row {row}), whose square overflows: scale the inputs, "
             "e.g. to unit variance."
         )
-    return found
+    return lengths
 
 
 def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
@@ -119,7 +120,7 @@ def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
     return Side(unit, finite_rows(kernel, rows, x, norm), len(x))
 
 
-def finite_rows(kernel, rows: Any, x: np.ndarray, seen: np.ndarray) -> Any:
+def finite_rows(kernel, rows: PyTree, x: np.ndarray, seen: np.ndarray) -> PyTree:
     """Row data, refused unless they are finite: entries of the matrix then are too, by Cauchy and Schwarz.
 
     `seen` (n, ...) is what the kernel sees of `x`: its lengths, or all of it.
@@ -171,10 +172,10 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
         f"a kernel matrix of {n1} x {n2} points",
         "use fewer points, or `kernel.blocks`",
     )
-    found, blocks = tuple(np.empty((n1, n2), dtype) for _ in range(count)), _Blocks(kernel, side1, other)
+    filled, blocks = tuple(np.empty((n1, n2), dtype) for _ in range(count)), _Blocks(kernel, side1, other)
     sizes = [kernel.tile(len(side)) for side in (side1, other)]
 
-    started: dict[int, tuple[slice, slice, Any]] = {}  # the last tile of each thread
+    started: dict[int, tuple[slice, slice, tuple[Array, ...]]] = {}  # the last tile of each thread
 
     def fill(at: tuple[slice, slice]) -> None:
         """Starts a tile, then stores the last one: while a thread multiplies, XLA's threads do its last tile."""
@@ -184,8 +185,8 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
         if last is not None:
             store(*last)
 
-    def store(i: slice, j: slice, tile: Any) -> None:
-        for matrix, block in zip(found, blocks.finish(tile, i, j, symmetric and i == j), strict=True):
+    def store(i: slice, j: slice, tile: tuple[Array, ...]) -> None:
+        for matrix, block in zip(filled, blocks.finish(tile, i, j, symmetric and i == j), strict=True):
             matrix[i, j] = block
             if symmetric and i != j:
                 matrix[j, i] = block.T
@@ -198,9 +199,9 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
     for last in started.values():
         store(*last)
     if symmetric:
-        for matrix, diagonal in zip(found, kernel.diagonals(side1.rows), strict=True):
+        for matrix, diagonal in zip(filled, kernel.diagonals(side1.rows), strict=True):
             np.fill_diagonal(matrix, diagonal)
-    return found
+    return filled
 
 
 def covering(
@@ -237,17 +238,17 @@ class _Blocks:
         """The entries (i, j) of each matrix; `same`: the two are the same inputs."""
         return self.finish(self.start(i, j, same), i, j, same)
 
-    def start(self, i: slice, j: slice, same: bool) -> Any:
+    def start(self, i: slice, j: slice, same: bool) -> tuple[Array, ...]:
         """The same, padded, and perhaps not computed yet."""
         blocks = self._on_device(i, j, same) if self.placed is not None else None
         return self._on_host(i, j, same) if blocks is None else blocks
 
-    def finish(self, blocks: Any, i: slice, j: slice, same: bool) -> list[np.ndarray]:
+    def finish(self, blocks: tuple[Array, ...], i: slice, j: slice, same: bool) -> list[np.ndarray]:
         """What `start` began."""
-        found = [np.asarray(block)[: i.stop - i.start, : j.stop - j.start] for block in blocks]
-        return [mirrored(block) for block in found] if same else found
+        cut = [np.asarray(block)[: i.stop - i.start, : j.stop - j.start] for block in blocks]
+        return [mirrored(block) for block in cut] if same else cut
 
-    def _on_device(self, i: slice, j: slice, same: bool) -> Any:
+    def _on_device(self, i: slice, j: slice, same: bool) -> tuple[Array, ...] | None:
         """From inputs that live on a device; None if a pair is so nearly parallel that its gap needs more care."""
         assert self.placed is not None
         leaves, side1, side2 = self.placed.here()
@@ -255,7 +256,7 @@ class _Blocks:
         blocks, near = _placed_pairs(self.tree, self.size, same, leaves, side1, side2, ends)
         return None if near else blocks
 
-    def _on_host(self, i: slice, j: slice, same: bool) -> Any:
+    def _on_host(self, i: slice, j: slice, same: bool) -> tuple[Array, ...]:
         if self.quick is not None:
             return (self.quick(i, j),)
         gap, (unit1, unit2), (m1, m2) = None, self.units, self.size
@@ -267,15 +268,15 @@ class _Blocks:
         rows1, rows2 = self.rows[0].part(i.start, m1), self.rows[1].part(j.start, m2)
         if self.repair:
             return self.kernel.repaired_pairs(rows1.rows(), rows2.rows(), gap)
-        found = None if gap is None else self.kernel.pairs_on_host(rows1.rows, rows2.rows, gap)
-        return _pairs(self.tree, self.leaves, rows1, rows2, gap) if found is None else found
+        blocks = None if gap is None else self.kernel.pairs_on_host(rows1.rows, rows2.rows, gap)
+        return _pairs(self.tree, self.leaves, rows1, rows2, gap) if blocks is None else blocks
 
 
 def mirrored(block: np.ndarray) -> np.ndarray:
     """A symmetric block by its lower triangle: the two may differ in the last bit."""
-    found = np.array(block)
-    mirror(found)
-    return found
+    whole = np.array(block)
+    mirror(whole)
+    return whole
 
 
 def mirror(found: np.ndarray) -> None:
@@ -380,7 +381,7 @@ def _padded(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.pad(a, [(0, full - now) for now, full in zip(a.shape, shape, strict=True)], mode="edge")
 
 
-def traced_matrices(kernel, x1, x2) -> tuple[jax.Array, ...]:
+def traced_matrices(kernel, x1, x2) -> tuple[Array, ...]:
     """The same under the caller's transformations: one dense pass, no repair of nearly parallel pairs."""
 
     def side(x):
@@ -395,5 +396,5 @@ def traced_matrices(kernel, x1, x2) -> tuple[jax.Array, ...]:
     if x2 is not None:
         return kernel.pairs(as_column(rows1), as_row(rows2), gap)
     same = jnp.eye(len(unit1), dtype=bool)
-    found = kernel.pairs(as_column(rows1), as_row(rows2), jnp.where(same, 0.0, gap))
-    return tuple(jnp.where(same, d, m) for m, d in zip(found, kernel.diagonals(rows1), strict=True))
+    kernels = kernel.pairs(as_column(rows1), as_row(rows2), jnp.where(same, 0.0, gap))
+    return tuple(jnp.where(same, d, m) for m, d in zip(kernels, kernel.diagonals(rows1), strict=True))

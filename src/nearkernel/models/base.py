@@ -37,7 +37,7 @@ class AbstractModel(Portable, eqx.Module):
         """A tree like the parameters, of `jax.ShapeDtypeStruct`; None if the shapes are not known beforehand."""
         return None
 
-    def _own_factors(self, optimizer: str) -> Params | None:
+    def own_factors(self, optimizer: str) -> Params | None:
         """The learning-rate factors of training with `optimizer` "sgd" or "adam", unless others are given.
 
         None if all are 1.

@@ -10,7 +10,7 @@ from jax.flatten_util import ravel_pytree
 from .._base.check import numeric, positive, shown
 from .._run.precision import is_traced
 from .base import AbstractModel, Params, in_working_precision, require_model
-from .networks.scaled import of_centred
+from .networks.scaled import of_centered
 
 
 def require_params(model: AbstractModel, params: Params, name: str = "params") -> None:
@@ -107,7 +107,7 @@ def training_factors(model: AbstractModel, params: Params, given: Any = None, op
     """
     arrays = _by_path(params)
     if given is None:
-        own = _by_path(model._own_factors(optimizer))  # a layer that does not know its factors has 1
+        own = _by_path(model.own_factors(optimizer))  # a layer that does not know its factors has 1
         given = jax.tree.unflatten(jax.tree.structure(params), [own.get(path, 1.0) for path in arrays])
     elif jax.tree_util.all_leaves([given]) and np.ndim(given) == 0:
         factor = positive(given, "lr_factors")
@@ -115,7 +115,7 @@ def training_factors(model: AbstractModel, params: Params, given: Any = None, op
     else:
         inner = isinstance(params, dict) and set(params) == {"params", "start"}
         if inner and set(_by_path(given)) == set(_by_path(params["params"])):
-            given = of_centred(given)
+            given = of_centered(given)
         given = checked_factors(given, params)
     plain = all(not is_traced(leaf) and np.all(np.asarray(leaf) == 1) for leaf in jax.tree.leaves(given))
     return None if plain else given

@@ -9,7 +9,6 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 FORMAT = 2
 MATRIX, INPUTS = "matrix", "x"
@@ -38,7 +37,7 @@ class About:
         text = json.dumps(dataclasses.asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def attributes(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, object]:
         return {**dataclasses.asdict(self), "seal": self.seal()}
 
     def side(self) -> int:
@@ -54,22 +53,22 @@ def read_about(path: Path) -> About:
     if not (path / "zarr.json").is_file():
         raise _foreign(path)
     root = _json(path, "zarr.json")
-    found = root.get("attributes")
-    if not isinstance(found, dict) or "format" not in found:
+    attributes = root.get("attributes")
+    if not isinstance(attributes, dict) or "format" not in attributes:
         raise _foreign(path)
-    if found["format"] != FORMAT:
+    if attributes["format"] != FORMAT:
         raise ValueError(
-            f"{path} has format {_short(found['format'])}, but this nearkernel reads format {FORMAT}: build the matrix "
-            "again, at another path."
+            f"{path} has format {_short(attributes['format'])}, but this nearkernel reads format {FORMAT}: build the "
+            "matrix again, at another path."
         )
     names = [field.name for field in dataclasses.fields(About)]
     root.pop("consolidated_metadata", None)
-    expected = {"zarr_format": 3, "node_type": "group", "attributes": found}
-    if root != expected or {*names, "seal"} != {*found}:
+    expected = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+    if root != expected or {*names, "seal"} != {*attributes}:
         raise _damaged(path, "zarr.json")
-    about = About(**{name: found[name] for name in names})
+    about = About(**{name: attributes[name] for name in names})
     try:
-        sealed = found["seal"] == about.seal()
+        sealed = attributes["seal"] == about.seal()
     except RecursionError:  # lists in lists in lists
         sealed = False
     if not sealed or not _plausible(about):
@@ -98,7 +97,7 @@ def _plausible(about: About) -> bool:
     )
 
 
-def _array(shape: tuple[int, int], chunk: tuple[int, int], dtype: str) -> dict[str, Any]:
+def _array(shape: tuple[int, int], chunk: tuple[int, int], dtype: str) -> dict[str, object]:
     """The description of an array, as Zarr writes it: the codecs are named here, and no others are read."""
     codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
     inside = {"chunk_shape": [*chunk], "codecs": codecs, "index_codecs": codecs, "index_location": "end"}
@@ -116,13 +115,13 @@ def _array(shape: tuple[int, int], chunk: tuple[int, int], dtype: str) -> dict[s
     }
 
 
-def _json(path: Path, name: str) -> dict[str, Any]:
+def _json(path: Path, name: str) -> dict[str, object]:
     file = path / name
     with contextlib.suppress(OSError, ValueError, RecursionError):
         if file.stat().st_size <= _MOST_BYTES:
-            found = json.loads(file.read_bytes())
-            if isinstance(found, dict):
-                return found
+            content = json.loads(file.read_bytes())
+            if isinstance(content, dict):
+                return content
     raise _damaged(path, name)
 
 
@@ -137,6 +136,6 @@ def _damaged(path: Path, name: str) -> ValueError:
     )
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -4,11 +4,11 @@ import errno
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from .._base.check import inputs, one_of, whole
+from .._base.types import ArrayLike
 from .._run.blas import one_thread
 from .._run.cluster import Lost
 from .._run.executor import AbstractJob, lanes, on_cluster, run
@@ -26,7 +26,7 @@ _BLOCK = 2000  # rows: 32 MB in float64
 @in_float64
 def build(
     kernel: AbstractKernel,
-    x: Any,
+    x: ArrayLike,
     path: "str | Path",
     *,
     memory: "str | int" = "2GiB",
@@ -67,7 +67,7 @@ def _begun(
     budget: int,
     dtype: np.dtype,
     block: int | None,
-    settings: Any,
+    settings: dict | None,
 ) -> KernelStore:
     """The store at `path`, created if there is none; refused if it is one of another kernel or other inputs."""
     if not path.exists():
@@ -121,7 +121,7 @@ def _block_rows(n: int, budget: int, dtype: np.dtype) -> int:
 
 def _computed(
     kernel: AbstractKernel, store: KernelStore, missing: list, budget: int, elsewhere: bool
-) -> Iterator[Any]:
+) -> Iterator[object]:
     """One item for every block that has been written."""
     fit = int(budget // (COPIES * store.block**2 * store.dtype.itemsize))
     if fit < 1 and not elsewhere:
@@ -137,7 +137,9 @@ class _BlockJob(AbstractJob[tuple[int, int]]):
     """Blocks of a matrix, computed and written where the folder can be seen."""
 
     def __init__(self, kernel: AbstractKernel, path: str, seal: str):
-        self.kernel, self.path, self.seal = kernel, path, seal
+        self.kernel = kernel
+        self.path = path
+        self.seal = seal
 
     def ready(self) -> Callable[[tuple[int, int]], None]:
         store = open_store(self.path, writable=True)
@@ -149,24 +151,24 @@ class _BlockJob(AbstractJob[tuple[int, int]]):
         def write(at: tuple[int, int]) -> None:
             rows, columns = (store.rows(index) for index in at)
             with one_thread():
-                found = _block(tiles, rows, columns, store.dtype)
-            if not np.isfinite(found).all():
+                block = _block(tiles, rows, columns, store.dtype)
+            if not np.isfinite(block).all():
                 raise ValueError(
                     f"`kernel` has NaN or infinite entries between rows {rows.start} to {rows.stop - 1} and "
                     f"{columns.start} to {columns.stop - 1} of `x`: scale the inputs or change its settings."
                 )
-            store.write(*at, found)
+            store.write(*at, block)
 
         return write
 
 
 def _block(tiles: Tiles, rows: slice, columns: slice, dtype: np.dtype) -> np.ndarray:
     """K[rows, columns], tile by tile."""
-    found, same = np.empty((rows.stop - rows.start, columns.stop - columns.start), dtype), rows == columns
+    block, same = np.empty((rows.stop - rows.start, columns.stop - columns.start), dtype), rows == columns
     for i, j in covering(rows, columns, (tiles.size,) * 2, lower=same):
         down = slice(i.start - rows.start, i.stop - rows.start)
         right = slice(j.start - columns.start, j.stop - columns.start)
-        found[down, right] = tiles.tile(i, j)
+        block[down, right] = tiles.tile(i, j)
         if same and j.start < i.start:
-            found[right, down] = found[down, right].T
-    return found
+            block[right, down] = block[down, right].T
+    return block

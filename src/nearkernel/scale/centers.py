@@ -28,7 +28,7 @@ _FEW = 1000  # rows whose mean is near that of all
 
 
 @dataclasses.dataclass(frozen=True)
-class Centred:
+class Centered:
     """The `basis` W, G = `gram` (r, r), `moment` = sum phi^T y (r, columns), and |y|^2 by column."""
 
     basis: Basis
@@ -48,17 +48,17 @@ class Centred:
         return float(np.sqrt(np.maximum(left / np.where(self.square > 0, self.square, 1.0), 0.0)).max())
 
 
-def centred(
-    kernel: AbstractKernel, x: np.ndarray, y: np.ndarray, centres: np.ndarray, memory: int
-) -> Centred:
+def centered(
+    kernel: AbstractKernel, x: np.ndarray, y: np.ndarray, centers: np.ndarray, memory: int
+) -> Centered:
     """One pass over `x` (n, d) and `y` (n, columns), which may be memory maps."""
     begin = time.perf_counter()
     # Rounding of K_CC would be divided by its eigenvalues; that of the rows averages out.
     with precision("float64"):
-        basis = basis_of(kernel.entries(centres, None))
-    squares, moment, square = _sums(kernel, x, y, centres, memory, _bear_float32(*basis.known, len(x)))
+        basis = basis_of(kernel.entries(centers, None))
+    squares, moment, square = _sums(kernel, x, y, centers, memory, _bear_float32(*basis.known, len(x)))
     gram, moment = basis.within(squares), basis.enter(moment)
-    return Centred(basis, gram, moment, square, time.perf_counter() - begin)
+    return Centered(basis, gram, moment, square, time.perf_counter() - begin)
 
 
 def _bear_float32(least: float, second: float, n: int) -> bool:
@@ -72,19 +72,19 @@ def _bear_float32(least: float, second: float, n: int) -> bool:
     return least * max(n / PIECE, 1.0) ** 0.25 > _CLEAR * second
 
 
-def _sums(kernel, x, y, centres, memory: int, single: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sums(kernel, x, y, centers, memory: int, single: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """sum k k^T (m, m), sum k y^T and sum y^2 over the rows k = k(x_i, C), chunk by chunk on all cores.
 
     In float32 rows are taken from their `middle`, roughly their mean, which would cost digits: what it adds to the
     sums is known.
     """
-    m, threads = len(centres), lanes()
+    m, threads = len(centers), lanes()
     chunk = min(_even(len(x)), rows_that_fit(2 * 8 * m, memory // (4 * (threads + 1))))
-    middle = _mean(kernel, x, centres) if single else None
+    middle = _mean(kernel, x, centers) if single else None
 
     def part(at: slice) -> tuple[np.ndarray, ...]:
         values = np.asarray(y[at], dtype=np.float64)
-        rows = kernel.entries(np.asarray(x[at], dtype=np.float64), centres)
+        rows = kernel.entries(np.asarray(x[at], dtype=np.float64), centers)
         if middle is None:
             rows = rows.astype(np.float64, copy=False)
         else:
@@ -116,10 +116,10 @@ def _even(n: int) -> int:
     return -(-n // (2 * -(-n // (2 * PIECE))))
 
 
-def _mean(kernel, x, centres) -> np.ndarray:
+def _mean(kernel, x, centers) -> np.ndarray:
     """The mean of a few rows."""
     few = np.asarray(x[:: -(-len(x) // _FEW)], dtype=np.float64)
-    return kernel.entries(few, centres).mean(axis=0, dtype=np.float64).astype(np.float32)
+    return kernel.entries(few, centers).mean(axis=0, dtype=np.float64).astype(np.float32)
 
 
 def _squares(y: np.ndarray) -> np.ndarray:

@@ -46,17 +46,17 @@ def _within(file: str, *places: str) -> bool:
     return any(Path(file).is_relative_to(sysconfig.get_path(place)) for place in places)
 
 
-def public_name(thing: Any) -> str:
+def public_name(thing: object) -> str:
     """Of a function or class that an installed package offers under it, else ""."""
     module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str):
         return ""
-    version, found = package_of(module), sys.modules.get(module)
+    version, holder = package_of(module), sys.modules.get(module)
     if version is None:
         return ""
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return f"{module}.{name}{version}" if found is thing else ""
+        holder = getattr(holder, part, None)
+    return f"{module}.{name}{version}" if holder is thing else ""
 
 
 def inner_name(function: types.FunctionType) -> str:
@@ -66,7 +66,7 @@ def inner_name(function: types.FunctionType) -> str:
     return "" if version is None else f"{module}.{function.__code__.co_qualname}{version}"
 
 
-def function_parts(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+def function_parts(function: types.FunctionType) -> Iterator[tuple[str, object]]:
     """(word, content) of all that decides what a function computes."""
     yield "defaults", function.__defaults__
     yield "keywords", function.__kwdefaults__
@@ -101,20 +101,20 @@ def _attributes(code: types.CodeType) -> set[str]:
     return {name for each in _codes(code) for name in each.co_names}
 
 
-def _globals(code: types.CodeType, scope: dict[str, Any]) -> dict[str, Any]:
+def _globals(code: types.CodeType, scope: dict[str, Any]) -> dict[str, object]:
     """What the names of globals, builtins and imports in `code` stand for now."""
-    found: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for each in _codes(code):
         for step in dis.get_instructions(each):
             if step.opname in _GLOBAL:
                 here = scope.get(step.argval, vars(builtins).get(step.argval, "a name without a value"))
-                found[step.argval] = here
+                values[step.argval] = here
             elif step.opname == "IMPORT_NAME":
-                found[f"import {step.argval}"] = _imported(step.argval, scope.get("__package__") or "")
-    return found
+                values[f"import {step.argval}"] = _imported(step.argval, scope.get("__package__") or "")
+    return values
 
 
-def _imported(name: str, package: str) -> Any:
+def _imported(name: str, package: str) -> types.ModuleType | str:
     """A module that a function imports when it is called; a relative one is looked for in its `package`."""
     for full in (name, f"{package}.{name}".rstrip("."), package):
         if full in sys.modules:
@@ -125,7 +125,7 @@ def _imported(name: str, package: str) -> Any:
         return "a module that is not there"
 
 
-def _reached(module: types.ModuleType, names: set[str], met: set[int]) -> Iterator[tuple[str, Any]]:
+def _reached(module: types.ModuleType, names: set[str], met: set[int]) -> Iterator[tuple[str, object]]:
     """An installed module by its name, a user's by those of its contents that are named."""
     met.add(id(module))
     if package_of(module.__name__) is not None:
@@ -146,7 +146,7 @@ def code_parts(code: types.CodeType) -> tuple:
     return code.co_code, getattr(code, "co_exceptiontable", b""), counts, names, code.co_consts
 
 
-def class_parts(cls: type) -> Iterator[tuple[str, Any]]:
+def class_parts(cls: type) -> Iterator[tuple[str, object]]:
     """(word, content) of a user's class: its bases, methods, constants and defaults."""
     yield "bases", (*cls.__bases__, type(cls))
     for name, value in sorted(vars(cls).items()):

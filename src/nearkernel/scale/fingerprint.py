@@ -9,11 +9,11 @@ import functools
 import hashlib
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import jax
 import numpy as np
 
+from .._base.types import Unchecked
 from .code import class_parts, code_parts, function_parts, inner_name, is_cached, package_of, public_name
 
 _PLAIN = (bool, int, float, complex, str, bytes)
@@ -41,19 +41,19 @@ class Named:
                 f"`function` of nk.scale.Named must be a function; got {type(self.function).__name__}."
             )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         return self.function(*args, **kwargs)
 
 
 def hash_array(array: np.ndarray) -> str:
     """Of shape, type and every byte."""
     array = np.ascontiguousarray(array)
-    found = hashlib.sha256(f"{array.shape}{array.dtype.str}".encode())
-    found.update(array.data)
-    return found.hexdigest()[:32]
+    digest = hashlib.sha256(f"{array.shape}{array.dtype.str}".encode())
+    digest.update(array.data)
+    return digest.hexdigest()[:32]
 
 
-def describe(kernel: Any) -> str:
+def describe(kernel: object) -> str:
     """A kernel with its settings, activations and parameters: arrays by their bytes, functions by their content."""
     try:
         return _Describer().text(kernel)
@@ -76,9 +76,9 @@ class _Describer:
 
     def __init__(self) -> None:
         self._open: list[int] = []  # what contains what is described now: functions may call each other
-        self._done: dict[int, tuple[str, Any]] = {}  # the objects too, so that their ids stay theirs
+        self._done: dict[int, tuple[str, object]] = {}  # the objects too, so that their ids stay theirs
 
-    def text(self, thing: Any) -> str:
+    def text(self, thing: object) -> str:
         if thing is None or thing is Ellipsis or thing is NotImplemented:
             return repr(thing)
         if type(thing) in _PLAIN:
@@ -88,12 +88,12 @@ class _Describer:
         if id(thing) in self._open:
             return f"<{len(self._open) - self._open.index(id(thing))} up>"
         self._open.append(id(thing))
-        found = self._content(thing)
+        content = self._content(thing)
         self._open.pop()
-        self._done[id(thing)] = found, thing
-        return found
+        self._done[id(thing)] = content, thing
+        return content
 
-    def _content(self, thing: Any) -> str:
+    def _content(self, thing: Unchecked) -> str:
         if isinstance(thing, Named):
             return f"Named({thing.name!r})"
         if isinstance(thing, np.generic | jax.Array) or type(thing) is np.ndarray:
@@ -115,7 +115,7 @@ class _Describer:
             return self._class(thing)
         return self._function(thing) if callable(thing) else self._object(thing)
 
-    def _array(self, thing: Any) -> str:
+    def _array(self, thing: Unchecked) -> str:
         if jax.dtypes.issubdtype(thing.dtype, jax.dtypes.prng_key):
             return f"key {jax.random.key_impl(thing)} {hash_array(np.asarray(jax.random.key_data(thing)))}"
         array = np.asarray(thing)
@@ -126,7 +126,7 @@ class _Describer:
             return f"{kind} {array.item()!r}"
         return f"array {kind} {hash_array(array)}"
 
-    def _function(self, thing: Any) -> str:
+    def _function(self, thing: object) -> str:
         if name := public_name(thing):
             return name
         if isinstance(thing, functools.partial):
@@ -150,7 +150,7 @@ class _Describer:
             return thing.__qualname__
         return name or f"{thing.__name__} {_hashed(f'{w} {self.text(p)}' for w, p in class_parts(thing))}"
 
-    def _object(self, thing: Any) -> str:
+    def _object(self, thing: object) -> str:
         """By its class and its state: the fields of a dataclass, or else what pickling keeps."""
         of = self.text(type(thing))
         if dataclasses.is_dataclass(thing):
@@ -159,9 +159,8 @@ class _Describer:
             own, fields = type(thing).__module__.startswith("nearkernel."), []
             for name in names:
                 value = getattr(thing, name, None)
-                if (
-                    not is_cached(type(thing), name) and type(value).__module__ != "flax.ids"
-                ):  # which instance
+                # An id of flax says which instance it is, not what it holds.
+                if not is_cached(type(thing), name) and type(value).__module__ != "flax.ids":
                     fields.append(f"{name}={(own and _number(value)) or self.text(value)}")
             return f"{of}({', '.join(fields)})"
         try:
@@ -179,12 +178,12 @@ class _Describer:
         return f"{of} {_hashed(map(self.text, (maker, arguments, state, items)))}"
 
 
-def _plain(thing: Any) -> str:
+def _plain(thing: object) -> str:
     text = repr(thing)
     return text if len(text) <= 200 else f"{type(thing).__name__} {_hashed([text])}"
 
 
-def _number(value: Any) -> str:
+def _number(value: Unchecked) -> str:
     """A setting of a kernel by its value, so that a length of 2 is one of 2.0; "" for what is not a number."""
     if isinstance(value, bool | np.bool_) or np.ndim(value):
         return ""

@@ -59,16 +59,22 @@ def conjugate_gradients(
 ) -> Iterated:
     """All columns at once, each with its own steps; started again where the carried residual has drifted away."""
     begin, scale = time.perf_counter(), _scale(right)
-    found, residual = np.zeros_like(right), right.copy()
+    solution, residual = np.zeros_like(right), right.copy()
     history: list[float] = []
     true, before = _relative(right, scale), math.inf
     while true > tol and len(history) < most and true < 0.5 * before:
         before = true
-        _conjugate(products, found, residual, shift, precondition, tol, most, scale, history, watch)
-        residual = right - products.times(found) - shift * found
+        _conjugate(products, solution, residual, shift, precondition, tol, most, scale, history, watch)
+        residual = right - products.times(solution) - shift * solution
         true = _relative(residual, scale)
     note = "" if true <= tol or len(history) >= most else "rounding errors prevent further progress"
-    return Iterated(found, true, np.array(history), time.perf_counter() - begin, note)
+    return Iterated(
+        coefficients=solution,
+        residual=true,
+        history=np.array(history),
+        seconds=time.perf_counter() - begin,
+        note=note,
+    )
 
 
 def _conjugate(products, found, residual, shift, precondition, tol, most, scale, history, watch) -> None:
@@ -118,12 +124,12 @@ def richardson(
 ) -> Iterated:
     """a <- a + lr (y - (K + shift) a), the iteration of gradient descent: `steps` of it, or until `tol`."""
     begin, scale, history = time.perf_counter(), _scale(right), []
-    found, speed, residual = np.zeros_like(right), np.zeros_like(right), right.copy()
+    solution, speed, residual = np.zeros_like(right), np.zeros_like(right), right.copy()
     count = int(min(steps, most))
     for _ in range(count):
         speed = momentum * speed + lr * residual
-        found += speed
-        residual = right - products.times(found) - shift * found
+        solution += speed
+        residual = right - products.times(solution) - shift * solution
         history.append(_relative(residual, scale))
         watch(len(history), history[-1])
         if not history[-1] < 1e100:
@@ -131,7 +137,7 @@ def richardson(
         if math.isinf(steps) and history[-1] <= tol:
             break
     last = history[-1] if history else _relative(right, scale)
-    return Iterated(found, last, np.array(history), time.perf_counter() - begin)
+    return Iterated(solution, last, np.array(history), time.perf_counter() - begin)
 
 
 def eigenpro(
@@ -168,21 +174,21 @@ def eigenpro(
     with one_thread(batch):
         lr = 1.0 / (float(np.linalg.eigvalsh(inside)[-1]) + shift)
     del inside
-    found, history, kept, least = np.zeros_like(right), [], np.zeros_like(right), math.inf
+    solution, history, kept, least = np.zeros_like(right), [], np.zeros_like(right), math.inf
     for _ in range(epochs):
         square = np.zeros(right.shape[1])
         for at in np.array_split(draw.permutation(products.n), -(-products.n // batch)):
-            gradient = products.row_products(at, found) + shift * found[at] - right[at]
+            gradient = products.row_products(at, solution) + shift * solution[at] - right[at]
             square += np.einsum("ij,ij->j", gradient, gradient)
-            found[at] -= lr * gradient
-            found[chosen] += lr * vectors @ (damping[:, None] * (vectors.T @ (rows[:, at] @ gradient)))
+            solution[at] -= lr * gradient
+            solution[chosen] += lr * vectors @ (damping[:, None] * (vectors.T @ (rows[:, at] @ gradient)))
         history.append(float((np.sqrt(square) / scale).max()))
         watch(len(history), history[-1])
         if history[-1] <= tol:
             break
         if not history[-1] < 2.0 * least:  # too fast after all: back to the last good epoch, at half the rate
-            found, lr = kept.copy(), 0.5 * lr
+            solution, lr = kept.copy(), 0.5 * lr
         else:
-            kept, least = found.copy(), min(least, history[-1])
-    true = _relative(right - products.times(found) - shift * found, scale)
-    return Iterated(found, true, np.array(history), time.perf_counter() - begin)
+            kept, least = solution.copy(), min(least, history[-1])
+    true = _relative(right - products.times(solution) - shift * solution, scale)
+    return Iterated(solution, true, np.array(history), time.perf_counter() - begin)

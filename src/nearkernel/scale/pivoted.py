@@ -50,14 +50,14 @@ def pivoted_cholesky(
     factor, pivots = np.zeros((n, rank), dtype), np.zeros(0, dtype=int)
     block = max(16, rank // 16)
     while len(pivots) < rank and left.sum() > tol * trace:
-        found = len(pivots)
+        count = len(pivots)
         proposed = draw.choice(n, size=min(block, n), p=left / left.sum())
         proposed = np.unique(proposed)  # a second draw of a pivot is always rejected
-        columns, known = products.columns(proposed), factor[proposed, :found].T
+        columns, known = products.columns(proposed), factor[proposed, :count].T
         with one_thread():  # some rows are one thread's work
-            gram = (columns[proposed] - factor[proposed, :found] @ known).astype(np.float64, copy=False)
-            kept, lower = _accepted(gram, left[proposed], draw, rank - found)
-            new = _New(columns, kept, known, lower, found)
+            gram = (columns[proposed] - factor[proposed, :count] @ known).astype(np.float64, copy=False)
+            kept, lower = _accepted(gram, left[proposed], draw, rank - count)
+            new = _New(columns=columns, kept=kept, known=known, lower=lower, found=count)
             if len(kept) == 0:
                 continue
             for _ in in_order(functools.partial(new.fill, factor, left), list(pieces(slice(0, n), PIECE))):
@@ -124,8 +124,8 @@ def _inverse(gram: np.ndarray, shift: float) -> np.ndarray:
         if shift > _SAFE * np.trace(gram):
             gram[np.diag_indices(m)] += shift
             lower, _ = scipy.linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
-            found, _ = scipy.linalg.lapack.dpotri(lower, lower=1, overwrite_c=1)
-            return np.tril(found) + np.tril(found, -1).T
+            inverse, _ = scipy.linalg.lapack.dpotri(lower, lower=1, overwrite_c=1)
+            return np.tril(inverse) + np.tril(inverse, -1).T
         lam, vectors = scipy.linalg.eigh(gram, overwrite_a=True, check_finite=False)
         kept = lam > lam.max(initial=0.0) * len(lam) * np.finfo(float).eps
         lam, vectors = lam[kept], vectors[:, kept]

@@ -135,9 +135,8 @@ def _build(n: int, d: int, rates: Rates, workers: int, machines: int, size: int,
     count = side * (side + 1) / 2
     taken = count * block**2 * size
     hands = min(workers, machines * rates.cores) if workers else rates.cores
-    rounds = (
-        math.ceil(count / hands) if count < 10 * hands else count / hands
-    )  # the last blocks leave hands idle
+    # With few blocks, the last ones leave hands idle.
+    rounds = math.ceil(count / hands) if count < 10 * hands else count / hands
     parts = {
         "computing": rounds * block**2 / (rates.build * (_CROWDED if workers > hands else 1.0)),
         "the disk": max(taken - _CACHED * free, 0.0) / rates.disk,

@@ -64,13 +64,13 @@ class AbstractTiled(AbstractProducts):
         """K[i, j] for j.start <= i.start."""
 
     def times(self, right: np.ndarray) -> np.ndarray:
-        found = np.zeros(right.shape)
+        product = np.zeros(right.shape)
         with one_thread():  # a panel is one thread's work, its products included
             # Panels are added in their order: the same sums on any number of threads.
             for rows, own, above in in_order(lambda i: self._panel(i, right), self._rows(), self.threads):
-                found[rows] += own
-                found[: rows.start] += above
-        return found
+                product[rows] += own
+                product[: rows.start] += above
+        return product
 
     def _rows(self) -> Iterator[slice]:
         height = max(self.size, _PANEL // self.size * self.size)
@@ -101,7 +101,9 @@ class Held(AbstractTiled):
     size = 512
 
     def __init__(self, matrix: np.ndarray):
-        self.matrix, self.n, self.threads = matrix, len(matrix), lanes()
+        self.matrix = matrix
+        self.n = len(matrix)
+        self.threads = lanes()
 
     def tile(self, i: slice, j: slice) -> np.ndarray:
         return self.matrix[i, j]
@@ -127,7 +129,9 @@ class Recomputed(AbstractTiled):
     """Entries computed anew in every product: no memory but that of a few tiles, as many as `memory` allows."""
 
     def __init__(self, kernel: AbstractKernel, x: np.ndarray, memory: int):
-        self.kernel, self.x, self.n = kernel, x, len(x)
+        self.kernel = kernel
+        self.x = x
+        self.n = len(x)
         self._tiles, self._chunk = kernel.tiles(x), memory // 8
         self.size = self._tiles.size
         tile_bytes = _TILE_COPIES * self.size**2 * working_dtype().itemsize
@@ -141,11 +145,11 @@ class Recomputed(AbstractTiled):
         return self.kernel.entries(self.x, self.x[at])
 
     def row_products(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
-        found, chunk = np.zeros((len(at), right.shape[1])), rows_that_fit(8 * len(at), self._chunk)
+        product, chunk = np.zeros((len(at), right.shape[1])), rows_that_fit(8 * len(at), self._chunk)
         for start in range(0, self.n, chunk):
             part = slice(start, start + chunk)
-            found += self.kernel.entries(self.x[at], self.x[part]) @ right[part]
-        return found
+            product += self.kernel.entries(self.x[at], self.x[part]) @ right[part]
+        return product
 
     def among(self, at: np.ndarray) -> np.ndarray:
         return self.kernel.entries(self.x[at], None)

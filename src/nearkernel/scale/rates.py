@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -87,7 +86,7 @@ def measure_rates(
     )  # fmt: skip
 
 
-def _best(work: Callable[[], Any], path: Path | None = None) -> float:
+def _best(work: Callable[[], object], path: Path | None = None) -> float:
     """Seconds of the best of several runs; the first compiles and is not counted. What is at `path` is removed before
     each run: it need not be written any more, which would slow the next run down."""
     seconds = []
@@ -98,7 +97,7 @@ def _best(work: Callable[[], Any], path: Path | None = None) -> float:
     return min(seconds[1:])
 
 
-def _seconds(work: Callable[[], Any]) -> float:
+def _seconds(work: Callable[[], object]) -> float:
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin

@@ -35,19 +35,22 @@ class KernelStore:
 
     def __init__(self, path: Path, about: About, writable: bool):
         self.path, self.seal = path, about.seal()
-        self.n, self.dim, self.block, self.dtype = (
-            about.points, about.features, about.block, np.dtype(about.dtype)
-        )  # fmt: skip
-        self.kernel, self.version, self.settings = about.kernel, about.version, about.settings
+        self.n = about.points
+        self.dim = about.features
+        self.block = about.block
+        self.dtype = np.dtype(about.dtype)
+        self.kernel = about.kernel
+        self.version = about.version
+        self.settings = about.settings
         self._about, self._writable = about, writable
 
     @property
     def x(self) -> np.ndarray:
         """The inputs (n, dim); raises `ValueError` if they are missing or damaged."""
-        found = self._read(INPUTS, "0", "0", (self.n, self.dim), np.dtype(np.float64))
-        if hash_array(found) != self._about.data:
+        inputs = self._read(INPUTS, "0", "0", (self.n, self.dim), np.dtype(np.float64))
+        if hash_array(inputs) != self._about.data:
             raise self._complaint(INPUTS, "damaged")
-        return found
+        return inputs
 
     def blocks(self) -> list[tuple[int, int]]:
         """All blocks of the lower half, row by row."""

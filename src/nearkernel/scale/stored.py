@@ -16,7 +16,9 @@ class Stored(AbstractTiled):
     """
 
     def __init__(self, store: KernelStore, kernel: AbstractKernel, memory: int):
-        self.store, self.n, self.size = store, store.n, store.block
+        self.store = store
+        self.n = store.n
+        self.size = store.block
         block_bytes = COPIES * store.block**2 * store.dtype.itemsize
         self.threads = int(np.clip(memory // 2 // block_bytes, 1, cores()))
         self._again = Recomputed(kernel, store.x, memory)

@@ -34,11 +34,11 @@ def gram_of(factor: np.ndarray) -> np.ndarray:
 
 def transposed_times(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
     """factor^T right, (m, columns), some rows to each thread."""
-    right, found = right.astype(factor.dtype, copy=False), np.zeros((factor.shape[1], right.shape[1]))
+    right, total = right.astype(factor.dtype, copy=False), np.zeros((factor.shape[1], right.shape[1]))
     with one_thread():
         for part in in_order(lambda at: columns_times(factor[at], right[at]), _parts(factor)):
-            found += part
-    return found
+            total += part
+    return total
 
 
 def times(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -50,10 +50,10 @@ def times(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def columns_times(rows: np.ndarray, right: np.ndarray) -> np.ndarray:
     """rows^T right, (m, columns), on one thread."""
-    right, found = right.astype(rows.dtype, copy=False), np.zeros((rows.shape[1], right.shape[1]))
+    right, total = right.astype(rows.dtype, copy=False), np.zeros((rows.shape[1], right.shape[1]))
     for at in pieces(slice(0, len(rows)), _SHORT):
-        found += rows[at].T @ right[at]
-    return found
+        total += rows[at].T @ right[at]
+    return total
 
 
 def _parts(factor: np.ndarray) -> list[slice]:

@@ -74,7 +74,7 @@ def test_rows_are_predicted_alone_as_among_others():
         )
         assert missed == pytest.approx(abs(together[i, 0] - truth), rel=0.01)
         prepare = nk.load("model.nk")[0]
-        how = prepare._formats().get
+        how = prepare.formats().get
         one, all_rows = (
             read_table(path, None, how=how).frame for path in (Path("one.csv"), Path("table.csv"))
         )

@@ -8,7 +8,7 @@ from pyarrow import parquet
 from nearkernel._commands.predict.reading.data import EMBEDDED, load
 
 ROWS = "\n".join(f"{i},{i * i % 7}.5,{'xyz'[i % 3]},{i % 2}" for i in range(12))
-TABLE = "a,b,colour,label\n" + ROWS + "\n"
+TABLE = "a,b,color,label\n" + ROWS + "\n"
 
 
 @pytest.fixture
@@ -53,11 +53,11 @@ def test_digits_can_be_a_regression_but_names_cannot():
 
 def test_a_table_is_numbers_and_few_words_become_columns(csv):
     data = load(csv(TABLE), target="label")
-    assert data.features == ("a", "b", "colour=x", "colour=y", "colour=z")
+    assert data.features == ("a", "b", "color=x", "color=y", "color=z")
     np.testing.assert_array_equal(data.x[1], [1, 1.5, 0, 1, 0])
     assert data.classes == ("0", "1") and data.y[:3].tolist() == [0, 1, 0]
-    assert data.notes == ("one-hot encoded: colour (3 levels)",)
-    assert load(csv(TABLE), target="label", drop=["colour", "b"]).features == ("a",)
+    assert data.notes == ("one-hot encoded: color (3 levels)",)
+    assert load(csv(TABLE), target="label", drop=["color", "b"]).features == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_table_is_numbers_and_few_words_become_columns(csv):
     [
         ("label", "auto", ("0", "1")),
         ("label", "regression", ()),
-        ("colour", "auto", ("x", "y", "z")),
+        ("color", "auto", ("x", "y", "z")),
         ("b", "auto", ()),
         ("b", "classification", ("0.5", "1.5", "2.5", "4.5")),
     ],
@@ -126,14 +126,14 @@ def test_wrong_columns_are_refused(csv):
     refuses(
         csv(TABLE),
         target="lable",
-        match="--target lable: data.csv has no such column; it has 'a', 'b', 'colour', 'label'. Did you mean 'label'",
+        match="--target lable: data.csv has no such column; it has 'a', 'b', 'color', 'label'. Did you mean 'label'",
     )
     refuses(csv(TABLE), target="label", drop=["A"], match="--drop A: data.csv has no such column")
     refuses(csv(TABLE), target="label", drop=["label"], match="--drop label is also the --target")
     refuses(
         csv(TABLE),
         target="a",
-        drop=["b", "colour", "label"],
+        drop=["b", "color", "label"],
         match="no feature column besides the target 'a'",
     )
     refuses(
@@ -236,9 +236,9 @@ def test_too_little_to_learn_from_is_refused(csv):
 def test_targets_that_do_not_fit_the_task_are_refused(csv):
     refuses(
         csv(TABLE),
-        target="colour",
+        target="color",
         task="regression",
-        match="--task regression: column 'colour' .* such as 'x'",
+        match="--task regression: column 'color' .* such as 'x'",
     )
     refuses(
         csv(TABLE),

@@ -18,7 +18,7 @@ from nearkernel._commands.predict.reading.data import load
 from support.commands import nearkernel
 
 ROWS = "\n".join(f"{i},{i * i % 7}.5,{'äöü'[i % 3]},{i % 2}" for i in range(12))
-TABLE = "a,größe,colour,label\n" + ROWS + "\n"
+TABLE = "a,größe,color,label\n" + ROWS + "\n"
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def refuses(path, match, **options):
 def test_encodings_that_say_so_are_read(folder, mark, encoding, ends):
     (folder / "a.csv").write_bytes(mark + TABLE.replace("\n", ends).encode(encoding))
     data = load("a.csv", "label")
-    assert data.features == ("a", "größe", "colour=ä", "colour=ö", "colour=ü")
+    assert data.features == ("a", "größe", "color=ä", "color=ö", "color=ü")
     np.testing.assert_array_equal(data.x[1], [1, 1.5, 0, 1, 0])
 
 

@@ -23,7 +23,7 @@ def test_rows_are_split_once_and_reproducibly():
     assert not np.array_equal(parts.rows, split(data, 0.2, 1000, seed=1).rows)
 
 
-def test_training_inputs_and_targets_are_standardised_and_can_be_undone():
+def test_training_inputs_and_targets_are_standardized_and_can_be_undone():
     data = table()
     parts = split(data, 0.2, 1000, seed=0)
     np.testing.assert_allclose(parts.x.mean(axis=0), 0, atol=1e-12)
@@ -33,7 +33,7 @@ def test_training_inputs_and_targets_are_standardised_and_can_be_undone():
     np.testing.assert_allclose(parts.mean_in_target_units(parts.y)[:, 0], data.y[train], rtol=1e-12)
 
 
-def test_classes_are_one_hot_centred_and_keep_their_shares():
+def test_classes_are_one_hot_centered_and_keep_their_shares():
     data = load("iris")
     parts = split(data, 0.2, 1000, seed=3)
     assert np.bincount(parts.truth).tolist() == [10, 10, 10]

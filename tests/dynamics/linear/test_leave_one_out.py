@@ -173,9 +173,9 @@ def test_estimators_tune_themselves():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted = NTKRegressor(algorithm="ridge").fit(X, y)
-        centred = y - y.mean()
+        centered = y - y.mean()
         ntk = nk.kernels.NTK(nk.MLP(4, (1, 1), weight_var=2.0, bias_var=0.1))
-        assert fitted.solution_.algorithm == nk.dynamics.tune(ntk, X, centred, "ridge").algorithm
+        assert fitted.solution_.algorithm == nk.dynamics.tune(ntk, X, centered, "ridge").algorithm
         assert isinstance(NTKRegressor(algorithm="flow").fit(X, y).solution_.algorithm, nk.GradientFlow)
         assert isinstance(KernelMachine(algorithm="flow").fit(X, y).solution_.algorithm, nk.GradientFlow)
         assert NNGPRegressor(noise="loo").fit(X, y).solution_.algorithm.strength > 0

@@ -244,8 +244,8 @@ def test_drawn_runs_have_these_moments(sgd):
     found = nk.solve(MODEL, X, Y, sgd).predict(NEW)
     cov = found.cov.reshape(4, 4)
     assert (np.abs(z.mean(axis=0) - found.mean.ravel()) <= 4 * np.sqrt(np.diagonal(cov) / 4000)).all()
-    centred = z - z.mean(axis=0)
-    products = np.einsum("si,sj->sij", centred, centred)
+    centered = z - z.mean(axis=0)
+    products = np.einsum("si,sj->sij", centered, centered)
     assert (np.abs(products.mean(axis=0) - cov) <= 4 * products.std(axis=0) / np.sqrt(4000)).all()
 
 

@@ -118,13 +118,13 @@ def test_the_lazy_scale_multiplies_kernels_and_divides_orders():
         np.testing.assert_allclose(terms[1][k], terms[0][k] / 3.0**k, rtol=1e-6, atol=1e-9)
 
 
-def test_a_scaled_model_starts_at_zero_only_if_centred():
+def test_a_scaled_model_starts_at_zero_only_if_centered():
     net, theta = own_net()
-    centred, plain = nk.Scaled(net, 3.0), nk.Scaled(net, 3.0, centred=False)
-    assert np.abs(np.asarray(centred(centred.at(theta), X))).max() == 0
+    centered, plain = nk.Scaled(net, 3.0), nk.Scaled(net, 3.0, centered=False)
+    assert np.abs(np.asarray(centered(centered.at(theta), X))).max() == 0
     np.testing.assert_allclose(plain(plain.at(theta), X), 3 * np.asarray(net(theta, X)))
-    run = nk.simulate(centred, centred.init(jax.random.key(5)), X, Y, nk.GradientDescent(1e-4, steps=3))
-    before = centred.init(jax.random.key(5))
+    run = nk.simulate(centered, centered.init(jax.random.key(5)), X, Y, nk.GradientDescent(1e-4, steps=3))
+    before = centered.init(jax.random.key(5))
     for one, other in zip(
         jax.tree.leaves(run.params["start"]), jax.tree.leaves(before["start"]), strict=True
     ):
@@ -132,7 +132,7 @@ def test_a_scaled_model_starts_at_zero_only_if_centred():
     with pytest.raises(
         TypeError, match=r"`params` of a centered nk.Scaled must come from its `init\(key\)` or `at"
     ):
-        centred(theta, X)
+        centered(theta, X)
     with pytest.raises(ValueError, match=r"`alpha` must be greater than 0; got -1"):
         nk.Scaled(net, -1)
 

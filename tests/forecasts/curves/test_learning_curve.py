@@ -266,7 +266,7 @@ def test_error_bars_are_calibrated(name, kind):
 
 @pytest.mark.slow
 def test_real_networks_are_above_the_curve_and_approach_it():
-    """Centred networks on digits, trained by gradient descent: what finite width adds to the curve."""
+    """Centered networks on digits, trained by gradient descent: what finite width adds to the curve."""
     import jax
     from sklearn.datasets import load_digits
 

@@ -239,7 +239,7 @@ def test_one_class_is_a_loss_everywhere():
     start, end = (np.asarray(NET(p, NEW)) for p in (params, run.params))
     np.testing.assert_allclose(end - start, theory.predict(NEW).mean - start, rtol=1e-2, atol=1e-7)
     assert LogCosh() == LogCosh() and nk.dynamics.Huber(1.0) != nk.dynamics.Huber(2.0)
-    labelled = nk.solve(nk.kernels.RBF(1.0), X, LABELS, DESCENT, loss="cross_entropy")
-    assert labelled.predict(NEW).mean.shape == (2, 3)
+    labeled = nk.solve(nk.kernels.RBF(1.0), X, LABELS, DESCENT, loss="cross_entropy")
+    assert labeled.predict(NEW).mean.shape == (2, 3)
     with pytest.raises(ValueError, match="other losses do not define a distribution of labels"):
         nk.geometry.Fisher(NET, params, X, y, LogCosh())

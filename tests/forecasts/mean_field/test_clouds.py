@@ -78,17 +78,17 @@ def network_and_params(net: nk.MLP, richness: float) -> tuple[CloudNetwork, list
     return network, params
 
 
-def system_of(network: CloudNetwork, net: nk.MLP, centred: bool) -> CloudSystem:
+def system_of(network: CloudNetwork, net: nk.MLP, centered: bool) -> CloudSystem:
     def extended(x):
         return np.concatenate(
             [x * np.sqrt(net.weight_var / 3), np.full((len(x), 1), net.bias_var**0.5)], axis=1
         )
 
-    return CloudSystem(network, extended(X), extended(NEW), centred=centred)
+    return CloudSystem(network, extended(X), extended(NEW), centered=centered)
 
 
 @pytest.mark.parametrize(
-    "algorithm, loss, y, centred",
+    "algorithm, loss, y, centered",
     few(
         [
             (nk.GradientDescent(0.05, 6), "squared", VECTOR, False),
@@ -102,7 +102,7 @@ def system_of(network: CloudNetwork, net: nk.MLP, centred: bool) -> CloudSystem:
         2,
     ),
 )
-def test_training_is_that_of_the_network_written_out(algorithm, loss, y, centred):
+def test_training_is_that_of_the_network_written_out(algorithm, loss, y, centered):
     """Three layers of different widths: the same outputs as `simulate` from the same parameters."""
     richness, targets = 0.7, y.reshape(4, -1)
     net = nk.MLP(
@@ -111,7 +111,7 @@ def test_training_is_that_of_the_network_written_out(algorithm, loss, y, centred
     key = jax.random.key(2) if isinstance(algorithm, nk.SGD) else None
     with jax.enable_x64(True):
         network, params = network_and_params(net, richness)
-        system = system_of(network, net, centred)
+        system = system_of(network, net, centered)
         signal = Signal(get_loss(loss), targets, getattr(algorithm, "batch_size", None), key)
         flow = isinstance(algorithm, nk.GradientFlow)
         scale = 1 / richness**2
@@ -129,7 +129,7 @@ def test_training_is_that_of_the_network_written_out(algorithm, loss, y, centred
         train = []
         driver(system, signal, lambda step, time, outputs: train.append(outputs))
         found = train[-1], system.new_outputs()
-    model = nk.Scaled(net, 1 / richness, centred)
+    model = nk.Scaled(net, 1 / richness, centered)
     end = nk.simulate(model, model.at(params), X, targets, algorithm, loss=loss, key=key).params
     for outputs, x in zip(found, (X, NEW), strict=True):
         np.testing.assert_allclose(outputs, model(end, x), atol=2e-6 if flow else 1e-9)

@@ -1,6 +1,6 @@
 """`spread(width)` of mean-field networks against networks that were really trained: c/width, and a mean that is near.
 
-Networks are centred, so that they start at 0 as the limit does. Their distances from the limit have a mean of order
+Networks are centered, so that they start at 0 as the limit does. Their distances from the limit have a mean of order
 1/width, which the bands leave out, and a variance c/width.
 """
 

@@ -89,7 +89,7 @@ def test_descent_changes_readouts_by_errors_and_outputs(widths):
 def test_flow_changes_readouts_by_errors_and_outputs(widths):
     """Of any activation d<a^2>/dt = -2 e.f, for the limit and for networks that were trained."""
     clouds = MeanField(neurons=4096 if len(widths) == 1 else 1024, scrambles=2)
-    model, time = nk.Scaled(network(widths), 1 / 1.4, centred=False), 1.5
+    model, time = nk.Scaled(network(widths), 1 / 1.4, centered=False), 1.5
     law = nk.forecast(model, X, Y, nk.GradientFlow(time), NEW, theory=clouds)
     start, end = (law.neurons(len(widths), at) for at in (0, time))
     gained = [each.weights @ each.readout[:, 0] ** 2 for each in (start, end)]

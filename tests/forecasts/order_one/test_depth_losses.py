@@ -70,7 +70,7 @@ def test_losses_are_those_of_networks_that_were_trained():
             lambda: (nk.MLP(3, (4, 4), 1, ("tanh", "sin")), X, Y),
             "`net` must have the same width, activation",
         ),
-        (lambda: (nk.MLP(3, (4, 4)), X, Y), "`order=1` is for smooth activations"),
+        (lambda: (nk.MLP(3, (4, 4)), X, Y), r"`theory=nk\.FiniteWidth\(\)` needs smooth activations"),
         (lambda: (network(), X, Y, nk.GradientDescent(9.0)), "`algorithm` diverges: lr = 9"),
         (lambda: (nk.CNN((4, 4, 1)), X, Y), r"`net` must be an nk\.MLP; got CNN"),
     ],

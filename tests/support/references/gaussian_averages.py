@@ -18,13 +18,13 @@ def _density(z):
     return np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
 
 
-def _panels(centres: np.ndarray, finest: float, count: int, width: float) -> np.ndarray:
-    """Sorted edges (..., e) over the Gaussian, each centre (..., m) inside a nest of ever smaller panels."""
+def _panels(centers: np.ndarray, finest: float, count: int, width: float) -> np.ndarray:
+    """Sorted edges (..., e) over the Gaussian, each center (..., m) inside a nest of ever smaller panels."""
     nest = np.geomspace(finest, 2 * _REACH, count)
     nest = np.concatenate([-nest[::-1], [0.0], nest])
-    around = (centres[..., :, None] + nest).reshape(*centres.shape[:-1], -1)
+    around = (centers[..., :, None] + nest).reshape(*centers.shape[:-1], -1)
     even = np.linspace(-_REACH, _REACH, int(2 * _REACH / min(width, 1.0)) + 2)
-    even = np.broadcast_to(even, (*centres.shape[:-1], len(even)))
+    even = np.broadcast_to(even, (*centers.shape[:-1], len(even)))
     return np.sort(np.clip(np.concatenate([around, even], axis=-1), -_REACH, _REACH), axis=-1)
 
 
@@ -44,12 +44,12 @@ class Reference(NamedTuple):
     kinks: dict[float, float] = {}  # noqa: RUF012
     period: float = np.inf
 
-    def centres(self, *roots: float) -> np.ndarray:
+    def centers(self, *roots: float) -> np.ndarray:
         """Where something happens, in units of the Gaussian."""
         return np.unique([at / root for root in roots for at in (0.0, *self.kinks)])
 
     def rule(self, *roots: float) -> tuple[np.ndarray, np.ndarray]:
-        return _rule(_panels(self.centres(*roots), 1e-6, 120, self.period / (2 * max(roots))))
+        return _rule(_panels(self.centers(*roots), 1e-6, 120, self.period / (2 * max(roots))))
 
     def moments(self, q: float) -> tuple[float, float, float]:
         """E[s^2], E[s'^2], E[s s'']: a jump of the slope is a delta function in s''."""
@@ -76,11 +76,11 @@ class Reference(NamedTuple):
                 averages.append(means[0] * means[1])
             return tuple(averages)
         width = self.period / (2 * max(root1, root2))
-        z, weights = _rule(_panels(self.centres(root1, root2 * c), 1e-7, 24, width))
+        z, weights = _rule(_panels(self.centers(root1, root2 * c), 1e-7, 24, width))
         total = np.zeros(2)
         for part in np.array_split(np.arange(len(z)), 1 + len(z) // 500):
-            centres = (self.centres(root2) - c * z[part, None]) / sine
-            e, inner = _rule(_panels(centres, 1e-5, 24, width / sine))
+            centers = (self.centers(root2) - c * z[part, None]) / sine
+            e, inner = _rule(_panels(centers, 1e-5, 24, width / sine))
             v = root2 * (c * z[part, None] + sine * e)
             for k, f in enumerate((self.function, self.slope)):
                 total[k] += (weights[part] * f(root1 * z[part])) @ (inner * f(v)).sum(axis=1)

@@ -20,7 +20,7 @@ from ..streams import console, note, print_json
 from . import records, report
 from .rows import HEADS, Record, cells, row_of
 
-_COLOURS = {"confirmed": "green", "refuted": "red", "failed": "red"}
+_COLORS = {"confirmed": "green", "refuted": "red", "failed": "red"}
 
 
 def list_claims(as_json: bool) -> None:
@@ -186,7 +186,7 @@ def _what_differs(record: Record) -> str:
 def _print_record(page: Console, record: Record, count: str, again: bool) -> None:
     seconds = "as before" if again else f"{record['seconds']:.1f} s"
     head = Text(f"[{count}] {record['claim']}: ", style="bold")
-    head.append(record["verdict"], style=f"bold {_COLOURS[record['verdict']]}").append(
+    head.append(record["verdict"], style=f"bold {_COLORS[record['verdict']]}").append(
         f" ({seconds})", style="not bold"
     )
     page.print(head)

@@ -19,7 +19,7 @@ from ..report import page
 from .rows import HEADS, Record, cells, row_of
 
 NAME = "report.html"
-_COLOURS = {"confirmed": "good", "refuted": "bad", "failed": "bad"}
+_COLORS = {"confirmed": "good", "refuted": "bad", "failed": "bad"}
 
 
 def gathered(out: Path, new: Mapping[str, Record]) -> list[Record]:
@@ -81,7 +81,7 @@ def _svg(record: Record, out: Path) -> str:
 
 def _section(record: Record, svg: str) -> Html:
     name, verdict = record["claim"], record["verdict"]
-    title = f'{escape(name)} <span class="{_COLOURS[verdict]}">{escape(verdict)}</span>'
+    title = f'{escape(name)} <span class="{_COLORS[verdict]}">{escape(verdict)}</span>'
     about = {"source": record["source"], "erratum": record["erratum"], "formula": _formula(name)}
     about["settings"] = _typed(record["settings"])
     about |= {

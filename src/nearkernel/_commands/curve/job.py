@@ -20,7 +20,7 @@ class ScaledCurve:
     """A curve in target units: the Brier score of classes, or the share of the variance that is not explained."""
 
     measure: str
-    scale: float  # by which errors of the standardised target are multiplied
+    scale: float  # by which errors of the standardized target are multiplied
     training: str
     curve: nk.results.LearningCurveResult
     ahead: nk.results.Extrapolation

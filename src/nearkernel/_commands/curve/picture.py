@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..._look.drawing import BLUE, GREY, ORANGE
+from ..._look.drawing import BLUE, GRAY, ORANGE
 from .job import ScaledCurve
 
 SIZE = (5.6, 3.8)  # inches
@@ -16,9 +16,9 @@ def draw(figure: Figure, scaled: ScaledCurve) -> None:
     axes.fill_between(curve.sizes, error - band, error + band, color=BLUE, alpha=0.2, linewidth=0)
     if scaled.ahead.trusted:
         ahead = curve.extrapolate(np.geomspace(curve.n, 2 * curve.n, 9))
-        axes.plot(ahead.sizes, scale * ahead.error, ":", color=GREY, label="extrapolated")
+        axes.plot(ahead.sizes, scale * ahead.error, ":", color=GRAY, label="extrapolated")
         axes.fill_between(
-            ahead.sizes, scale * ahead.low, scale * ahead.high, color=GREY, alpha=0.2, linewidth=0
+            ahead.sizes, scale * ahead.low, scale * ahead.high, color=GRAY, alpha=0.2, linewidth=0
         )
     if curve.trained is not None:
         spread = scale * curve.trained.spread if curve.trained.fits > 1 else None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-from ..._look.drawing import BLUE, GREEN, GREY, ORANGE
+from ..._look.drawing import BLUE, GRAY, GREEN, ORANGE
 from ...forecasts.theory_ladder import ORDERS, Rung, Settings, means, slopes
 
 _PANEL, _HEIGHT = 4.3, 3.8
-_COLOURS = (GREY, BLUE, ORANGE)
+_COLORS = (GRAY, BLUE, ORANGE)
 _NAMES = ("order 0: linearized", "order 1: learns features", "order 2")
 
 
@@ -34,8 +34,8 @@ def _over_richness(axes, rungs: list[Rung]) -> None:
     """All networks, whatever their alpha and width."""
     ordered = sorted(rungs, key=lambda rung: rung.richness)
     at = [rung.richness for rung in ordered]
-    for order, colour in enumerate(_COLOURS):
-        axes.plot(at, [rung.errors[order] for rung in ordered], ".", color=colour, markersize=5)
+    for order, color in enumerate(_COLORS):
+        axes.plot(at, [rung.errors[order] for rung in ordered], ".", color=color, markersize=5)
     axes.plot(at, [rung.rich for rung in ordered], "o", color=GREEN, markersize=4, label="rich limit")
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -51,14 +51,14 @@ def _panel(axes, rungs: list[Rung], sweep: str) -> None:
     at = [value for value, _ in rows]
     fitted = slopes(rungs, sweep)
     for order in ORDERS:
-        colour = _COLOURS[order]
+        color = _COLORS[order]
         for rung in rungs:
             if rung.sweep == sweep:
                 axes.plot(
-                    getattr(rung, sweep), rung.errors[order], ".", color=colour, alpha=0.35, markersize=5
+                    getattr(rung, sweep), rung.errors[order], ".", color=color, alpha=0.35, markersize=5
                 )
         errors = [mean[order] for _, mean in rows]
-        axes.plot(at, errors, "o-", color=colour, label=_NAMES[order], markersize=4)
+        axes.plot(at, errors, "o-", color=color, label=_NAMES[order], markersize=4)
         if fitted:
             axes.annotate(
                 f"slope {fitted[order]:.2f}",
@@ -66,7 +66,7 @@ def _panel(axes, rungs: list[Rung], sweep: str) -> None:
                 xytext=(-6, -12),
                 textcoords="offset points",
                 ha="right",
-                color=colour,
+                color=color,
                 fontsize=8,
             )
     axes.set_xscale("log", base=2)

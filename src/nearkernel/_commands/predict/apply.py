@@ -50,7 +50,7 @@ def apply_and_write(
 def _how(model: Any, about: dict) -> Callable[[str], Reading | None]:
     """How a column of new rows is written: as in the training rows, where the model file says it."""
     prepare, target = _preparation(model), about.get("target")
-    known = {} if prepare is None else prepare._formats()
+    known = {} if prepare is None else prepare.formats()
     if target is not None:
         known[target] = _reading(about.get("target_reading"))
     # Without a preparation nobody knows whether 1,500 is a thousand: only plain numbers are read.
@@ -117,9 +117,9 @@ def _predictions(model: Any, inputs: Any, about: dict, coverage: float) -> dict[
     beside: dict[str, np.ndarray] = {}
     if isinstance(last, AutoClassifier):
         probabilities = last.predict_proba(x)
-        found, beside = last._answered(probabilities), _by_class(last, probabilities)
+        found, beside = last.classes_of(probabilities), _by_class(last, probabilities)
     elif isinstance(last, AutoRegressor):
-        found, _, interval = last._law(x, coverage)
+        found, _, interval = last.law(x, coverage)
         beside = {"low": interval[:, 0], "high": interval[:, 1]} if found.ndim == 1 else {}
     else:
         found = last.predict(x)

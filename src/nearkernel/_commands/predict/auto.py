@@ -64,12 +64,12 @@ def _answer(model: Any, x_new: np.ndarray, data: LabeledData, split: Split, star
             log_probs = np.log(probabilities)
         details["balanced"] = model.class_weight == "balanced"
         known = [data.classes.index(str(name)) for name in model.classes_]
-        answered = model._answered(probabilities[:, known])
+        answered = model.classes_of(probabilities[:, known])
         label = np.array([data.classes.index(name) for name in answered])
         figures = scores.of_classification(label, log_probs, split.truth)
         seconds = time.perf_counter() - start
         return Answer(NAME, probabilities, None, seconds, details, log_probs, figures, label)
-    mean, std, intervals = model._laws(x_new, scores.LEVELS)
+    mean, std, intervals = model.laws(x_new, scores.LEVELS)
     details["target"] = model.target_
     figures = scores.of_regression(mean, std, split.truth, intervals)
     seconds = time.perf_counter() - start

@@ -89,11 +89,11 @@ def finite_answers(
     if not run.ok:
         raise ValueError(f"--train: training {run.status}; give a smaller --lr.")
     trained = _answer("trained", np.asarray(net(run.params, split.x_new)), start, None, data, split)
-    centred = trained.mean - split.centre
+    centered = trained.mean - split.center
     return (
         *(
             dataclasses.replace(
-                each, distance=float(np.linalg.norm(each.mean - trained.mean) / np.linalg.norm(centred))
+                each, distance=float(np.linalg.norm(each.mean - trained.mean) / np.linalg.norm(centered))
             )
             for each in found
         ),

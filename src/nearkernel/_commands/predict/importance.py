@@ -125,7 +125,7 @@ def _regression(model: Any, data: LabeledData, rows: np.ndarray) -> tuple[np.nda
     truth = data.y[rows]
     values = np.log(truth) if model.target_ == "log" else truth
     unit = max(float(np.var(truth)), np.finfo(float).tiny)
-    losses = lambda outputs, at: (model._mean(outputs)[:, 0] - truth[at]) ** 2 / unit
+    losses = lambda outputs, at: (model.mean_of(outputs)[:, 0] - truth[at]) ** 2 / unit
     return ((values - model.target_mean_) / model.target_scale_)[:, None], losses
 
 
@@ -135,7 +135,7 @@ def _classification(model: Any, data: LabeledData, rows: np.ndarray) -> tuple[np
     truth = np.array([place[data.classes[each]] for each in data.y[rows]])
 
     def losses(outputs: np.ndarray, at: np.ndarray) -> np.ndarray:
-        found = model._softmax.probabilities(outputs + model.target_mean_)
+        found = model.probabilities_of(outputs)
         return -np.log(np.maximum(found[np.arange(len(at)), truth[at]], 1e-6))
 
     return np.eye(len(place))[truth] - model.target_mean_, losses

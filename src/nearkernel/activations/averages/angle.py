@@ -5,12 +5,12 @@ registers at twice the speed, and keep the digits that 1 - cos would lose.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 
 from ..._base.namespace import namespace
+from ..._base.types import Array
 
 
 def _arcsine_series() -> tuple[float, ...]:
@@ -28,20 +28,20 @@ _ARCSINE = _arcsine_series()
 _CHORD = tuple((-1) ** (k + 1) * 2 * k / math.factorial(2 * k + 1) for k in range(1, 12))
 
 
-def _horner(coefficients: tuple[float, ...], t: Any) -> Any:
-    found = namespace(t).full_like(t, coefficients[-1])
+def _horner(coefficients: tuple[float, ...], t: Array) -> Array:
+    value = namespace(t).full_like(t, coefficients[-1])
     for coefficient in coefficients[-2::-1]:
-        found = found * t + coefficient
-    return found
+        value = value * t + coefficient
+    return value
 
 
-def safe_sqrt(x: Any) -> Any:
+def safe_sqrt(x: Array) -> Array:
     """sqrt with derivative 0 at 0, where the kernels never need the infinite one."""
     xp, positive = namespace(x), x > 0
     return xp.where(positive, xp.sqrt(xp.where(positive, x, 1.0)), 0.0)
 
 
-def signed_arcsine(x: Any) -> Any:
+def signed_arcsine(x: Array) -> Array:
     """arcsin(x) for |x| <= 1."""
     xp = namespace(x)
     size = xp.abs(x)
@@ -51,7 +51,7 @@ def signed_arcsine(x: Any) -> Any:
     return xp.sign(x) * xp.where(near, np.pi / 2 - 2 * arc, arc)
 
 
-def angle_and_chord(fold: Any) -> tuple[Any, Any]:
+def angle_and_chord(fold: Array) -> tuple[Array, Array]:
     """phi in [0, pi/2] with cos(phi) = 1 - fold, and sin(phi) - phi cos(phi).
 
     Below pi/3 the second is taken from its series phi^3/3 - ...: rounding the difference would shift the angle by

@@ -39,12 +39,12 @@ def breaks_of(function: Callable) -> Breaks:
                 every.append(cached_panels(on_numpy(derivative), _REACH, "activation").kinks)
             except ValueError:  # a narrow feature, drowned in its own rounding errors: no jump was seen
                 break
-    found = _distinct(np.sort(np.concatenate(every)))
+    ascending = _distinct(np.sort(np.concatenate(every)))
     slope = on_numpy(slope_of(function))
-    beside = _BESIDE * np.maximum(1.0, np.abs(found))
-    jump = np.abs(slope(found + beside) - slope(found - beside))
+    beside = _BESIDE * np.maximum(1.0, np.abs(ascending))
+    jump = np.abs(slope(ascending + beside) - slope(ascending - beside))
     largest = np.abs(slope(np.linspace(-5.0, 5.0, 101))).max()
-    return Breaks(tuple(found.tolist()), tuple(found[jump > _JUMP * largest].tolist()))
+    return Breaks(tuple(ascending.tolist()), tuple(ascending[jump > _JUMP * largest].tolist()))
 
 
 def _distinct(places: np.ndarray) -> np.ndarray:

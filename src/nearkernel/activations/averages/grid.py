@@ -40,28 +40,28 @@ class Grid(NamedTuple):
         n, m = len(self.nodes), len(NODES)
         c, width = np.cos(angle), np.sin(angle)
         fine = m * int((np.diff(self.edges) <= _CELL * width).sum())  # nodes that resolve the Gaussian
-        found = self._wide(c, width, fine // m)
+        product = self._wide(c, width, fine // m)
         weights = np.repeat(0.5 * np.diff(self.edges), m)[:fine] * np.tile(WEIGHTS, fine // m) / width
         center = c * self.nodes[:, None]
-        for sign, matrix in zip((1.0, -1.0), found, strict=True):
+        for sign, matrix in zip((1.0, -1.0), product, strict=True):
             matrix[:, :fine] += weights * density((sign * self.nodes[:fine] - center) / width)
-        return (found[0] + found[1]).reshape(n, n), (found[0] - found[1]).reshape(n, n)
+        return (product[0] + product[1]).reshape(n, n), (product[0] - product[1]).reshape(n, n)
 
     def _wide(self, c: float, width: float, fine: int) -> np.ndarray:
         """The same over panels from `fine` on, where functions are polynomials: to z > 0 and to z < 0."""
         n = len(self.nodes)
-        found = np.zeros((2, n, n))
+        matrices = np.zeros((2, n, n))
         if fine == len(self.edges) - 1:
-            return found
+            return matrices
         center = c * self.nodes
         panel = np.searchsorted(self.edges, center, side="right") - 1
         inside = np.minimum(center - self.edges[panel], self.edges[panel + 1] - center) > _NEAR * width
         inside &= panel >= fine
         row = np.nonzero(inside)[0]
         nodes, weights = _EXACT
-        self._add(found, row, center[row, None] + width * nodes, weights / np.sqrt(2 * np.pi), panel[row])
-        self._add(found, *self._cells(center, width, fine, np.nonzero(~inside)[0]))
-        return found
+        self._add(matrices, row, center[row, None] + width * nodes, weights / np.sqrt(2 * np.pi), panel[row])
+        self._add(matrices, *self._cells(center, width, fine, np.nonzero(~inside)[0]))
+        return matrices
 
     def _cells(self, center: np.ndarray, width: float, fine: int, row: np.ndarray) -> tuple:
         """Cells within a panel and within a few deviations, for each center of `row`: what `_add` wants."""
@@ -95,8 +95,8 @@ class Grid(NamedTuple):
         panel = np.searchsorted(self.edges, y[:, 0], side="right") - 1
         basis = self._basis(y, panel) * (2.0 * half * WEIGHTS * density(y))[..., None]
         by_node = np.einsum("...kj,kji->...ki", function(y), basis)
-        found = np.add.reduceat(by_node, np.searchsorted(panel, np.arange(len(self.edges) - 1)), axis=-2)
-        return found.reshape(*found.shape[:-2], -1)
+        sums = np.add.reduceat(by_node, np.searchsorted(panel, np.arange(len(self.edges) - 1)), axis=-2)
+        return sums.reshape(*sums.shape[:-2], -1)
 
     def _basis(self, y: np.ndarray, panel: np.ndarray) -> np.ndarray:
         """The polynomials of panels (k,) at `y` (k, j): (k, j, 16)."""

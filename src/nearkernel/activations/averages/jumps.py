@@ -47,12 +47,12 @@ class Jumps(NamedTuple):
         return cls(kinks, sizes)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        found = np.zeros_like(x)
+        values = np.zeros_like(x)
         for kink, sizes in zip(self.kinks, self.sizes, strict=True):
             y = x - kink
             polynomial = np.polynomial.polynomial.polyval(y, sizes / _FACTORIALS)
-            found += np.where(y > 0, polynomial, 0.0) * np.exp(-0.5 * y * y)
-        return found
+            values += np.where(y > 0, polynomial, 0.0) * np.exp(-0.5 * y * y)
+        return values
 
 
 def _derivatives(function: Callable, at: float, width: float) -> np.ndarray:
@@ -69,7 +69,7 @@ def averages(functions: list[Jumps], q1: np.ndarray, q2: np.ndarray, gap: np.nda
     det = apart + q1 + q2 + 1.0
     root1, root2 = np.sqrt((apart + q1) / det), np.sqrt((apart + q2) / det)
     pair = _Pair(cov / det / (root1 * root2), np.sqrt(apart / det) / (root1 * root2))
-    found = [np.zeros(np.broadcast_shapes(q1.shape, q2.shape, gap.shape)) for _ in functions]
+    sums = [np.zeros(np.broadcast_shapes(q1.shape, q2.shape, gap.shape)) for _ in functions]
     for i, a in enumerate(functions[0].kinks):
         for j, b in enumerate(functions[0].kinks):
             h = ((q2 + 1.0) * a - cov * b) / (det * root1)
@@ -78,12 +78,12 @@ def averages(functions: list[Jumps], q1: np.ndarray, q2: np.ndarray, gap: np.nda
                 det
             )
             moments = pair.moments(h, k)
-            for jumps, total in zip(functions, found, strict=True):
+            for jumps, total in zip(functions, sums, strict=True):
                 for (p, r), moment in moments.items():
                     factor = jumps.sizes[i, p] * jumps.sizes[j, r]
                     if factor:
                         total += factor * size * root1**p * root2**r * moment
-    return found
+    return sums
 
 
 class _Pair(NamedTuple):
@@ -94,17 +94,21 @@ class _Pair(NamedTuple):
 
     def moments(self, h: np.ndarray, k: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
         """E[(x - h)_+^p (y - k)_+^r] / (p! r!) for all p and r below ORDERS."""
-        found = {(0, 0): quadrant(h, k, self.c, self.sine)}
-        found |= {(-1, r): value for r, value in enumerate(self._on_line(h, k))}
-        found |= {(p, -1): value for p, value in enumerate(self._on_line(k, h))}
+        integrals = {(0, 0): quadrant(h, k, self.c, self.sine)}
+        integrals |= {(-1, r): value for r, value in enumerate(self._on_line(h, k))}
+        integrals |= {(p, -1): value for p, value in enumerate(self._on_line(k, h))}
         for r in range(1, ORDERS):
-            found[0, r] = (
-                self.c * found[-1, r - 1] - k * found[0, r - 1] + (found[0, r - 2] if r > 1 else found[0, -1])
+            integrals[0, r] = (
+                self.c * integrals[-1, r - 1]
+                - k * integrals[0, r - 1]
+                + (integrals[0, r - 2] if r > 1 else integrals[0, -1])
             ) / r
         for p in range(1, ORDERS):
             for r in range(ORDERS):
-                found[p, r] = (self.c * found[p - 1, r - 1] - h * found[p - 1, r] + found[p - 2, r]) / p
-        return {powers: found[powers] for powers in found if min(powers) >= 0}
+                integrals[p, r] = (
+                    self.c * integrals[p - 1, r - 1] - h * integrals[p - 1, r] + integrals[p - 2, r]
+                ) / p
+        return {powers: integrals[powers] for powers in integrals if min(powers) >= 0}
 
     def _on_line(self, h: np.ndarray, k: np.ndarray) -> list[np.ndarray]:
         """E[(y - k)_+^r] / r! given x = h, times the density of x there."""
@@ -122,10 +126,10 @@ def quadrant(h: np.ndarray, k: np.ndarray, c: np.ndarray, sine: np.ndarray) -> n
     """P(x > h, y > k) of standard normal variables, by the method of Drezner and Wesolowsky as improved by Genz."""
     h, k, c, sine = np.broadcast_arrays(np.clip(h, -_FAR, _FAR), np.clip(k, -_FAR, _FAR), c, sine)
     strong = np.abs(c) > _STRONG
-    found = np.empty(h.shape)
+    probability = np.empty(h.shape)
     for chosen, method in ((~strong, _weakly), (strong, _strongly)):
-        found[chosen] = method(*(a[chosen] for a in (h, k, c, sine)))
-    return found
+        probability[chosen] = method(*(a[chosen] for a in (h, k, c, sine)))
+    return probability
 
 
 def _weakly(h, k, c, sine) -> np.ndarray:

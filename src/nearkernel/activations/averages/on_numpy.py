@@ -23,13 +23,12 @@ def on_numpy(function: Callable) -> Callable[[np.ndarray], np.ndarray]:
 
     def run(z: np.ndarray) -> np.ndarray:
         flat = np.ravel(z)
-        piece = max(
-            (size for size in _PIECES if size <= flat.size), default=_PIECES[0]
-        )  # pads less than half
+        # The largest piece that fits: less than half of it is padding.
+        piece = max((size for size in _PIECES if size <= flat.size), default=_PIECES[0])
         padded = np.zeros(piece * max(1, -(-flat.size // piece)))
         padded[: flat.size] = flat
         with jax.enable_x64(True), jax.ensure_compile_time_eval():  # also while a caller is being traced
-            found = [np.asarray(compiled(part)) for part in padded.reshape(-1, piece)]
-        return np.concatenate(found)[: flat.size].reshape(np.shape(z))
+            values = [np.asarray(compiled(part)) for part in padded.reshape(-1, piece)]
+        return np.concatenate(values)[: flat.size].reshape(np.shape(z))
 
     return run

@@ -63,9 +63,9 @@ def find_panels(function: Callable[[np.ndarray], np.ndarray], reach: float, name
         raise ValueError(f"`{name}` must be finite between -1 and 1; it is not.")
     floor = 1e-2 * float(np.abs(probe).max()) + 1e-300
     for tol, kink_width in (_STRICT, _LENIENT):  # lenient: a function with rounding noise of its own
-        found = _split(function, reach, floor, tol, kink_width)
-        if found is not None:
-            panels, kinks = found
+        pieces = _split(function, reach, floor, tol, kink_width)
+        if pieces is not None:
+            panels, kinks = pieces
             return _merged(function, panels, kinks, floor, tol)
     raise ValueError(
         f"`{name}` changes too fast to be averaged over Gaussians: more than {_MOST_PANELS} pieces between "

@@ -12,7 +12,7 @@ table (`_table.py`) does better there, and slow quadrature where that does not c
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -21,6 +21,7 @@ import numpy as np
 
 from ..._base.check import array_of, called
 from ..._base.namespace import namespace
+from ..._base.types import Array
 from ..._run.blas import one_thread
 from ..._run.precision import is_traced, working_dtype
 from ..base import AbstractActivation, Moments, Rows
@@ -51,7 +52,7 @@ def shared_nodes(spacing: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @functools.lru_cache(maxsize=32)
-def _weighted_hermite(spacing: float, terms: int) -> tuple[np.ndarray, np.ndarray]:
+def weighted_hermite(spacing: float, terms: int) -> tuple[np.ndarray, np.ndarray]:
     """(nodes, weight * h_k(nodes) for k < terms)."""
     z, weights = shared_nodes(spacing)
     table = np.empty((terms, len(z)))
@@ -61,7 +62,7 @@ def _weighted_hermite(spacing: float, terms: int) -> tuple[np.ndarray, np.ndarra
     return z, table
 
 
-def nodes_per_row(panels: Panels, q: Any) -> tuple[Any, Any]:
+def nodes_per_row(panels: Panels, q: Array) -> tuple[Array, Array]:
     """Nodes and Gaussian weights (m, n) for each variance: panels of the function and of the Gaussian."""
     xp = namespace(q)
     even, own, nodes, rule = _columns(q, np.linspace(-REACH, REACH, 49), panels.edges, NODES, WEIGHTS)
@@ -74,7 +75,7 @@ def nodes_per_row(panels: Panels, q: Any) -> tuple[Any, Any]:
     return z.reshape(-1, q.size), weights.reshape(-1, q.size)
 
 
-def _columns(q: Any, *arrays: np.ndarray) -> list[np.ndarray]:
+def _columns(q: Array, *arrays: np.ndarray) -> list[np.ndarray]:
     """Each array as a column of the dtype of `q`: a caller's float32 stays float32."""
     return [array[:, None].astype(q.dtype, copy=False) for array in arrays]
 
@@ -102,7 +103,7 @@ class Series(AbstractActivation):
     span: Span = eqx.field(static=True, default=_ONE)
     tabled: bool = eqx.field(static=True, default=False)
 
-    def __call__(self, z: jax.Array) -> jax.Array:
+    def __call__(self, z: Array) -> Array:
         return self.function(z)
 
     @property
@@ -127,24 +128,26 @@ class Series(AbstractActivation):
             low = high = _rounded(low, np.round)
         return _prepared(self, low, high, pairs, _TOLERANCE[working_dtype().itemsize])
 
-    def _prepared(self, low: float, high: float, pairs: bool, tolerance: float) -> "Series":
+    def fitted(self, low: float, high: float, pairs: bool, tolerance: float) -> "Series":
+        """This activation with what variances from `low` to `high` need; see `prepared`."""
         samples = np.geomspace(low, high, 5 if low < high else 1)
         spacing = self._converged_spacing(samples)
         if not pairs:
-            return self._with(2, spacing)
+            return self.with_terms(2, spacing)
         for terms in _LADDER if spacing else (64, 256, 512):
             dense = min(spacing, 2.0 ** np.floor(np.log2(2.0 / np.sqrt(terms))))  # h_k needs nodes of its own
-            trial = self._with(terms, dense)
+            trial = self.with_terms(terms, dense)
             converged = trial._tail(samples) <= tolerance
             if converged:
                 break
         span = Span.around(low, high)
         dear = not converged or terms > _MOST_TERMS
-        return self._with(terms, trial.spacing, converged, span, dear and self._table(span).converged)
+        return self.with_terms(terms, trial.spacing, converged, span, dear and self._table(span).converged)
 
-    def _with(
+    def with_terms(
         self, terms: int, spacing: float, converged: bool = True, span: Span = _ONE, tabled: bool = False
-    ):
+    ) -> "Series":
+        """The same function with other settings of its series."""
         return Series(self.function, self.name, self.parity, terms, float(spacing), converged, span, tabled)
 
     def merged(self, others: Sequence[AbstractActivation]) -> "Series":
@@ -152,7 +155,7 @@ class Series(AbstractActivation):
         terms, spacing = max(other.terms for other in alike), min(other.spacing for other in alike)
         span = Span(min(other.span.low for other in alike), max(other.span.high for other in alike))
         tabled = any(other.tabled for other in alike) and self._table(span).converged
-        return self._with(terms, spacing, all(other.converged for other in alike), span, tabled)
+        return self.with_terms(terms, spacing, all(other.converged for other in alike), span, tabled)
 
     def by_table(self) -> bool:
         return self.tabled
@@ -160,7 +163,7 @@ class Series(AbstractActivation):
     def _table(self, span: Span) -> Table:
         return _table(self.function, span.low, span.high)
 
-    def table_rows(self, q: Any) -> Rows:
+    def table_rows(self, q: Array) -> Rows:
         asked, q = q, np.maximum(q, _SMALLEST_Q)
         value, slope = interpolated(lambda q: np.stack(self._energies(q)), q.ravel()).reshape(2, *q.shape)
         size = np.sqrt(self._towards_zero(asked, q, value))
@@ -184,7 +187,7 @@ class Series(AbstractActivation):
         narrowest = self.panels(float(q.max())).narrowest / np.sqrt(q.max())
         spacing = 2.0 ** np.floor(np.log2(np.clip(narrowest, 1e-9, 1.0) / 2))
         while spacing * _MOST_SHARED_NODES > 2 * REACH:
-            coarse, fine = (self._with(2, h)._energies(q) for h in (spacing, spacing / 2))
+            coarse, fine = (self.with_terms(2, h)._energies(q) for h in (spacing, spacing / 2))
             if all((np.abs(a - b) <= 1e-13 * b).all() for a, b in zip(coarse, fine, strict=True)):
                 return spacing
             spacing /= 2
@@ -214,24 +217,24 @@ class Series(AbstractActivation):
         """s and s' of NumPy arrays."""
         return on_numpy(self.function), on_numpy(slope_of(self.function))
 
-    def _nodes(self, q: Any) -> tuple[Any, Any]:
+    def _nodes(self, q: Array) -> tuple[Array, Array]:
         if self.spacing:
             return tuple(_columns(q, *shared_nodes(self.spacing)))  # type: ignore[return-value]
         return nodes_per_row(self.panels(_TRACED_Q if is_traced(q) else float(q.max())), q)
 
-    def _derivatives(self, q: Any) -> tuple[Callable, Callable, Callable]:
+    def _derivatives(self, q: Array) -> tuple[Callable, Callable, Callable]:
         """s, s' and s'' for the kind of array that `q` is."""
         functions = self.function, slope_of(self.function), slope_of(slope_of(self.function))
         return tuple(map(on_numpy, functions)) if isinstance(q, np.ndarray) else functions  # type: ignore[return-value]
 
-    def _energies(self, q: Any) -> tuple[Any, Any]:
+    def _energies(self, q: Array) -> tuple[Array, Array]:
         """E[s^2] and E[s'^2] for flat q."""
         function, first, _ = self._derivatives(q)
         z, weights = self._nodes(q)
         u = namespace(q).sqrt(q) * z
         return (weights * function(u) ** 2).sum(axis=0), (weights * first(u) ** 2).sum(axis=0)
 
-    def moments(self, q: Any) -> Moments:
+    def moments(self, q: Array) -> Moments:
         xp = namespace(q)
         shape, asked, q = q.shape, q.ravel(), xp.maximum(q, _SMALLEST_Q).ravel()
         of_value, of_slope = self._energies(q)
@@ -248,30 +251,30 @@ class Series(AbstractActivation):
         of_value = self._towards_zero(asked, q, of_value)
         return Moments(*(a.reshape(shape) for a in (of_value, of_slope, curvature)))
 
-    def mean(self, q: Any) -> Any:
+    def mean(self, q: Array) -> Array | None:
         if self.parity == "odd" and on_numpy(self.function)(np.zeros(1))[0] == 0.0:
             return None
         xp = namespace(q)
         shape, q = q.shape, xp.maximum(q, _SMALLEST_Q).ravel()
         return (interpolated(self._means, q) if xp is np else self._means(q)).reshape(shape)
 
-    def _means(self, q: Any) -> Any:
+    def _means(self, q: Array) -> Array:
         """E[s], (1, n)."""
         z, weights = self._nodes(q)
         return (weights * self._derivatives(q)[0](namespace(q).sqrt(q) * z)).sum(axis=0, keepdims=True)
 
-    def _towards_zero(self, asked: Any, q: Any, value: Any) -> Any:
+    def _towards_zero(self, asked: Array, q: Array, value: Array) -> Array:
         """E[s^2] at variances `asked` below the smallest that is integrated, `q`: a line down to s(0)^2."""
         xp = namespace(q)
         origin = self._derivatives(q)[0](xp.zeros_like(q)) ** 2
         return xp.where(asked < q, origin + xp.maximum(value - origin, 0.0) * (asked / q), value)
 
-    def coefficients(self, q: Any) -> Any:
+    def coefficients(self, q: Array) -> Array:
         """$a_k$ at variances `q` (n,) for $k$ below the number of terms: (terms, n)."""
         xp = namespace(q)
         function = self._derivatives(q)[0]
         if self.spacing:
-            z, table = _weighted_hermite(self.spacing, self.terms)
+            z, table = weighted_hermite(self.spacing, self.terms)
             return table.astype(q.dtype, copy=False) @ function(_columns(q, z)[0] * xp.sqrt(q))
         own, weights = self._nodes(q)
 
@@ -283,10 +286,10 @@ class Series(AbstractActivation):
         carry = (xp.zeros_like(own), weights * function(xp.sqrt(q) * own))
         if xp is jnp:
             return jax.lax.scan(step, carry, jnp.arange(self.terms, dtype=q.dtype))[1]
-        found = np.empty((self.terms, q.size))
+        coefficients = np.empty((self.terms, q.size))
         for k in range(self.terms):
-            carry, found[k] = step(carry, float(k))
-        return found
+            carry, coefficients[k] = step(carry, float(k))
+        return coefficients
 
     def _tail(self, q: np.ndarray) -> float:
         """How much of E[s^2] and E[s'^2] the kept terms miss, estimated from the last ones and from the sum."""
@@ -300,15 +303,15 @@ class Series(AbstractActivation):
         by_slope = energy * np.arange(self.terms)[:, None] / q
         return max(missing(energy, value), missing(by_slope, slope))
 
-    def rows(self, q: Any) -> Rows:
+    def rows(self, q: Array) -> Rows:
         flat = self._flat_rows(q.ravel())
         return {name: value.reshape(*value.shape[:-1], *q.shape) for name, value in flat.items()}
 
-    def _row_averages(self, q: Any) -> Any:
+    def _row_averages(self, q: Array) -> Array:
         """E[s^2], E[s'^2] and a_k: (2 + terms, n)."""
         return namespace(q).concatenate([namespace(q).stack(self._energies(q)), self.coefficients(q)])
 
-    def _flat_rows(self, q: Any) -> Rows:
+    def _flat_rows(self, q: Array) -> Rows:
         xp = namespace(q)
         asked, q = q, xp.maximum(q, _SMALLEST_Q)
         made = interpolated(self._row_averages, q) if xp is np else self._row_averages(q)
@@ -328,7 +331,7 @@ class Series(AbstractActivation):
             "tail": tail,
         }
 
-    def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def pair(self, rows1: Rows, rows2: Rows, gap: Array) -> tuple[Array, Array]:
         start, step = _POWERS[self.parity]
         c = 1.0 - gap
         w = c**step
@@ -344,7 +347,7 @@ class Series(AbstractActivation):
 @functools.lru_cache(maxsize=512)
 def _prepared(activation: Series, low: float, high: float, pairs: bool, tolerance: float) -> Series:
     """Layer after layer, and call after call, asks for nearly the same range."""
-    return activation._prepared(low, high, pairs, tolerance)
+    return activation.fitted(low, high, pairs, tolerance)
 
 
 @functools.lru_cache(maxsize=16)
@@ -388,11 +391,11 @@ def series(function: Callable, name: str) -> Series:
         parity = "even"
     elif np.abs(even - even[0]).max() <= 4 * scale:
         parity = "odd"
-    found = Series(function, name, parity)
-    for kink in found.panels(1.0).kinks:
+    expansion = Series(function, name, parity)
+    for kink in expansion.panels(1.0).kinks:
         step = 1e-8 * max(1.0, abs(kink))
         if abs(np.subtract(*run(np.array([kink + step, kink - step])))) > 1e-3 * np.abs(plus).max():
             raise ValueError(
                 f"`{name}` jumps at {kink:.6g}: its tangent kernel is infinite. Use a continuous function."
             )
-    return found if found.panels(1.0).narrowest > 1e-3 else found._with(found.terms, 0.0)
+    return expansion if expansion.panels(1.0).narrowest > 1e-3 else expansion.with_terms(expansion.terms, 0.0)

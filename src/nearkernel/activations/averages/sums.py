@@ -3,11 +3,13 @@
 import jax
 import jax.numpy as jnp
 
+from ..._base.types import Array
+
 CHUNK = 32  # terms of a pass
 FEW = (16, 32, 64)  # terms, where inputs are far from parallel
 
 
-def sums(tail1: jax.Array, tail2: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
+def sums(tail1: Array, tail2: Array, w: Array) -> tuple[Array, Array]:
     """sum_j t1_j t2_j w^j and its derivative by w: of the terms that the largest |w| does not make rounding errors.
 
     Coefficients are those of a function of finite energy, so what is left out after k terms is below |w|^k of it.
@@ -22,7 +24,7 @@ def sums(tail1: jax.Array, tail2: jax.Array, w: jax.Array) -> tuple[jax.Array, j
     return jax.lax.switch(more, ways)
 
 
-def _horner(tail1: jax.Array, tail2: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _horner(tail1: Array, tail2: Array, w: Array) -> tuple[Array, Array]:
     """The same of all terms; in passes that are long against reading and writing their results."""
 
     def run(carry, parts):

@@ -12,7 +12,7 @@ are not smooth in it: their part is known in closed form, and the table holds th
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -115,14 +115,14 @@ class _Sampled:
         return (self.weighted[part] + kinked) @ smoothed.T + smoothed @ kinked.T
 
 
-def _parts(function: Any, at: np.ndarray) -> np.ndarray:
+def _parts(function: Callable, at: np.ndarray) -> np.ndarray:
     right, left = function(at), function(-at)
     return 0.5 * np.stack([right + left, right - left])
 
 
 def _projected(jumps: Jumps, grid: Grid, root: np.ndarray) -> np.ndarray:
     """Weights of values of smooth functions at nodes, that integrate them times the jumps: panels end at kinks, too."""
-    parts: Any = lambda r: lambda z: _parts(jumps, r * z)
+    parts = lambda r: lambda z: _parts(jumps.__call__, r * z)
     return np.stack([grid.projected(parts(r), np.abs(jumps.kinks) / r) for r in root], 1)
 
 
@@ -182,11 +182,11 @@ class Table:
         place = self.angles.place(2.0 * np.arcsin(np.sqrt(0.5 * folded)))
         known = averages(self.jumps, q1, q2, gap) if len(self.jumps[0].kinks) else [0.0] * len(norms)
         at1, at2 = (np.arccos(self.scale.place(np.sqrt(q.ravel())))[:, None] for q in (q1, q2))
-        found = []
+        rows = []
         for parts, closed, norm in zip(self.parts, known, norms, strict=True):
             even, odd = (_sum(part, at1, at2, place) for part in parts)
-            found.append(even + np.where(gap <= 1.0, odd, -odd) + closed / norm)
-        return found
+            rows.append(even + np.where(gap <= 1.0, odd, -odd) + closed / norm)
+        return rows
 
 
 def _compressed(cores: np.ndarray) -> _Part:

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, Row, setting, statistical
 from .._claim import generator
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,5 +59,5 @@ class AnyObservable(Claim):
         axes.errorbar(
             data["observable"], data["change"], data["sem"], fmt="o", color=BLUE, capsize=2, label="measured"
         )
-        axes.axhline(0, color=GREY, ls="--", lw=1)
+        axes.axhline(0, color=GRAY, ls="--", lw=1)
         axes.set(ylabel="mean change in a step / spread", xticks=[])

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Erratum, Result, exact, refuted, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ class DiagonalNetwork(Claim):
         axes.plot(data["weight"], data["theory"], "_", ms=14, mew=2, color=BLUE, label="least potential")
         axes.plot(data["weight"], data["measured"], "o", mfc="white", color=BLUE, label="gradient flow")
         axes.plot(data["weight"], data["least squares"], "x", color=ORANGE, label="least squares")
-        axes.axhline(0, color=GREY, lw=0.8)
+        axes.axhline(0, color=GRAY, lw=0.8)
         axes.set(xlabel="weight", ylabel="value at the end")
 
 

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator, sem
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,5 +78,5 @@ class FlatValleys(Claim):
         data = result.data
         axes.plot(data["step"], data["trace"], color=BLUE, label="SGD")
         axes.plot(data["step"], data["descent"], "--", color=ORANGE, label="gradient descent")
-        axes.axhline(1, color=GREY, lw=0.6)
+        axes.axhline(1, color=GRAY, lw=0.6)
         axes.set(xlabel="step in the valley", ylabel="trace of the Hessian / first", ylim=(0, None))

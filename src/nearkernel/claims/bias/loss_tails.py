@@ -82,8 +82,8 @@ class LossTails(Claim):
         return Result(tuple(rows), {"log time": times, **gap})
 
     def draw(self, axes, result):
-        for name, colour in (("m^-1", BLUE), ("exp(-m)", ORANGE), ("exp(-m^2)", GREEN)):
-            axes.semilogy(result.data["log time"], result.data[name], color=colour, label=name)
+        for name, color in (("m^-1", BLUE), ("exp(-m)", ORANGE), ("exp(-m^2)", GREEN)):
+            axes.semilogy(result.data["log time"], result.data[name], color=color, label=name)
         axes.set(xlabel="ln(time)", ylabel="distance to the maximum margin")
 
 

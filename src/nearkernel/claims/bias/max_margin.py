@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE, loglog
+from .._drawing import BLUE, GRAY, ORANGE, loglog
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +56,6 @@ class MaxMargin(Claim):
             data["log t"], data["direction error"], "o-", ms=3.5, color=BLUE, label="error of the direction"
         )
         axes.plot(data["log t"], data["margin gap"], "s-", ms=3.5, color=ORANGE, label="missing margin")
-        axes.plot(data["log t"], data["1/log t"], ":", color=GREY, label="1/log t")
+        axes.plot(data["log t"], data["1/log t"], ":", color=GRAY, label="1/log t")
         loglog(axes)
         axes.set(xlabel="log t")

@@ -8,7 +8,7 @@ import scipy.integrate
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,5 +60,5 @@ class QuadraticFlow(Claim):
         data = result.data
         axes.semilogx(data["weights / points"], data["eps = 0.3"], "o-", color=BLUE, label="ε = 0.3")
         axes.semilogx(data["weights / points"], data["eps = 3"], "o-", color=ORANGE, label="ε = 3")
-        axes.axhline(1, color=GREY, ls="--", lw=1)
+        axes.axhline(1, color=GRAY, ls="--", lw=1)
         axes.set(xlabel="weights / points", ylabel="share of models whose flow fits the data")

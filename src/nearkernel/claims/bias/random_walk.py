@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Erratum, Result, exact, refuted, setting, statistical
 from .._claim import generator, sem
-from .._drawing import GREY, ORANGE, pair
+from .._drawing import GRAY, ORANGE, pair
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ class RandomWalk(Claim):
         pair(axes, data["site"], data["theory"], data["measured"], data["sem"])
         printed = 2**0.5 / (1 + 2**0.5) * 4 / 40
         axes.plot([0, 40], [printed, printed], color=ORANGE, ls="--", label="line 1950")
-        axes.axvline(40, color=GREY, lw=0.8)
+        axes.axvline(40, color=GRAY, lw=0.8)
         axes.set(
             xlabel="site (steps of 1 left, of 2 right)", ylabel="share of walkers in 4 sites", ylim=(0, None)
         )

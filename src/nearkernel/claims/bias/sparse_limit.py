@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Erratum, Result, at_most, exact, refuted, setting
 from .._claim import generator
-from .._drawing import BLUE, GREEN, GREY
+from .._drawing import BLUE, GRAY, GREEN
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,5 +72,5 @@ class SparseLimit(Claim):
         axes.plot(
             data["alpha"], data["distance"], "s-", color=GREEN, label="distance from the sparsest weights"
         )
-        axes.axhline(1, color=GREY, ls="--", lw=1)
+        axes.axhline(1, color=GRAY, ls="--", lw=1)
         axes.set(xscale="log", xlabel="scale α of the initialization", ylim=(0, None))

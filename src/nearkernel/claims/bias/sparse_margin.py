@@ -10,7 +10,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +72,7 @@ class SparseMargin(Claim):
         data = result.data
         axes.semilogx(data["time"], data["quadratic model"], color=BLUE, label="quadratic model")
         axes.semilogx(data["time"], data["linear model"], color=ORANGE, label="limit of the linear model")
-        axes.axhline(1, color=GREY, ls="--", lw=1)
+        axes.axhline(1, color=GRAY, ls="--", lw=1)
         axes.set(
             xlabel="time, slowed as weights grow", ylabel="margin / |β|₁, over the largest", ylim=(0, 1.05)
         )

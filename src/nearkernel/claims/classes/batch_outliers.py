@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import sem
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 from ._digits import digits, trained
 
 
@@ -69,5 +69,5 @@ class BatchOutliers(Claim):
             color=BLUE,
             label="mean of the C largest",
         )
-        axes.axhline(1, color=GREY, ls="--", lw=1)
+        axes.axhline(1, color=GRAY, ls="--", lw=1)
         axes.set(xlabel="batch size", ylabel="eigenvalues, over those of all data", ylim=(0, None))

@@ -7,7 +7,7 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 from ._digits import digits, layers, trained
 
 
@@ -68,11 +68,11 @@ class CommonDirection(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour, style in (
+        for name, color, style in (
             ("largest", BLUE, "o-"),
-            ("global mean", GREY, "x--"),
+            ("global mean", GRAY, "x--"),
             ("number C", ORANGE, "o-"),
-            ("class means", GREY, "+--"),
+            ("class means", GRAY, "+--"),
         ):
-            axes.plot(data["layer"], data[name], style, color=colour, label=name)
+            axes.plot(data["layer"], data[name], style, color=color, label=name)
         axes.set(yscale="log", xlabel="layer", ylabel="eigenvalue of features", xticks=[1, 2, 3])

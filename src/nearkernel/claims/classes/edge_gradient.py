@@ -7,7 +7,7 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 from ._digits import digits, trained
 
 
@@ -54,5 +54,5 @@ class EdgeGradient(Claim):
         axes.plot(
             data["lr sharpness at the end"], data["share"], "o-", color=BLUE, label="share in 3 directions"
         )
-        axes.axvline(2, color=GREY, ls="--", lw=1)
+        axes.axvline(2, color=GRAY, ls="--", lw=1)
         axes.set(xlabel="lr · sharpness at initialization", ylabel="share of the gradient", ylim=(0, 1.05))

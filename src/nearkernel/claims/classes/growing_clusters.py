@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 from ._digits import trained
 
 
@@ -48,14 +48,14 @@ class GrowingClusters(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour in (
+        for name, color in (
             ("number 1", ORANGE),
             ("number 2", ORANGE),
             ("number 3", BLUE),
             ("number 5", BLUE),
         ):
-            axes.plot(data["spread"], data[name], "o-", color=colour, label=name)
-        axes.plot(data["spread"], data["smallest"], "o-", color=GREY, label="smallest")
+            axes.plot(data["spread"], data[name], "o-", color=color, label=name)
+        axes.plot(data["spread"], data["smallest"], "o-", color=GRAY, label="smallest")
         axes.set(
             xlabel="standard deviation of the clusters", ylabel="eigenvalue of the Hessian", yscale="symlog"
         )

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 from ._digits import digits, trained
 
 
@@ -81,7 +81,7 @@ class UnlabeledOutliers(Claim):
             label="eigenvalue / largest",
         )
         axes.semilogy(data["number"], data["hidden"], color=ORANGE, label="share of hidden classes")
-        axes.semilogy(data["number"], data["random"], color=GREY, label="share of random classes")
+        axes.semilogy(data["number"], data["random"], color=GRAY, label="share of random classes")
         axes.set(xlabel="number")
 
 

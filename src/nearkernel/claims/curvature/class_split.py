@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting, unlike
 from .._claim import generator
-from .._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE
+from .._drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,9 +58,9 @@ class ClassSplit(Claim):
 
     def draw(self, axes, result):
         names = ("total", "between", "cross", "same", "within")
-        for row, (name, colour) in enumerate(zip(names, (GREY, ORANGE, PURPLE, GREEN, BLUE), strict=True)):
+        for row, (name, color) in enumerate(zip(names, (GRAY, ORANGE, PURPLE, GREEN, BLUE), strict=True)):
             axes.plot(
-                result.data[name], np.full(len(result.data[name]), -row), "|", ms=14, mew=1.6, color=colour
+                result.data[name], np.full(len(result.data[name]), -row), "|", ms=14, mew=1.6, color=color
             )
         axes.set_yticks(-np.arange(5), names)
         axes.set(xlabel="eigenvalue", ylim=(-4.6, 0.6))

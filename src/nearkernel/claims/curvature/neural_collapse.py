@@ -63,6 +63,6 @@ class NeuralCollapse(Claim):
         )
 
     def draw(self, axes, result):
-        for name, colour in (("nc1", BLUE), ("nc2 norms", GREEN), ("nc2 angles", PURPLE), ("nc3", ORANGE)):
-            axes.plot(result.data["steps"], result.data[name], "o-", color=colour, label=name)
+        for name, color in (("nc1", BLUE), ("nc2 norms", GREEN), ("nc2 angles", PURPLE), ("nc3", ORANGE)):
+            axes.plot(result.data["steps"], result.data[name], "o-", color=color, label=name)
         axes.set(xscale="log", yscale="log", xlabel="step", ylabel="distance from collapse")

@@ -63,8 +63,8 @@ class CurveFromOneMatrix(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour in (("ridge", "#0072b2"), ("flow", "#d55e00")):
+        for name, color in (("ridge", "#0072b2"), ("flow", "#d55e00")):
             columns = (data[f"{name}, theory"], data[name], data[f"{name}, error"])
-            pair(axes, data["examples"], *columns, label=name, colour=colour)
+            pair(axes, data["examples"], *columns, label=name, color=color)
         loglog(axes)
         axes.set(xlabel="examples", ylabel="test error")

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +49,6 @@ class LeftOutExactly(Claim):
         for name in ("flow", "descent"):
             axes.plot(result.data[name], result.data[f"{name}, trained again"], "o", mfc="none", label=name)
         ends = [float(result.data["flow"].min()), float(result.data["flow"].max())]
-        axes.plot(ends, ends, color=GREY, lw=0.8)
+        axes.plot(ends, ends, color=GRAY, lw=0.8)
         axes.lines[0].set_color(BLUE)
         axes.set(xlabel="residual, closed form", ylabel="residual, trained again")

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting, statistical, unlike
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +56,7 @@ class PosteriorScale(Claim):
     def draw(self, axes, result):
         data = result.data
         ends = [float(data["measured"].min()), float(data["measured"].max())]
-        axes.plot(ends, ends, color=GREY, lw=0.8)
+        axes.plot(ends, ends, color=GRAY, lw=0.8)
         axes.plot(data["measured"], data["scale law"], "o", color=BLUE, label="random scale")
         axes.plot(
             data["measured"], data["infinite width"], "s", color=ORANGE, mfc="none", label="infinite width"

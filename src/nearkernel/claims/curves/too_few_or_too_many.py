@@ -56,7 +56,7 @@ class TooFewOrTooMany(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour in (("end", ORANGE), ("early", BLUE)):
+        for name, color in (("end", ORANGE), ("early", BLUE)):
             columns = (data[f"{name}, theory"], data[name], data[f"{name}, error"])
-            pair(axes, data["examples"], *columns, label=name, colour=colour)
+            pair(axes, data["examples"], *columns, label=name, color=color)
         axes.set(xlabel="examples", ylabel="error")

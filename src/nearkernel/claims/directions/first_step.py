@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_most, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,7 @@ class FirstStep(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        axes.loglog(data["d"], data["gradient"], "o-", color=GREY, label="gradient")
+        axes.loglog(data["d"], data["gradient"], "o-", color=GRAY, label="gradient")
         axes.loglog(data["d"], data["rest"], "o-", color=BLUE, label="without H w/|w|")
         axes.loglog(data["d"], data["raw"], "o--", color=ORANGE, label="without H w")
         axes.set(xlabel="inputs d", ylabel="root mean square")

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator, sem
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,5 +55,5 @@ class FreeStart(Claim):
     def draw(self, axes, result):
         data = result.data
         axes.semilogx(data["h"], data["share"], "o-", color=BLUE, label="independent neurons")
-        axes.semilogx(data["h"], data["pairs"], "--", color=GREY, label="symmetric pairs")
+        axes.semilogx(data["h"], data["pairs"], "--", color=GRAY, label="symmetric pairs")
         axes.set(xlabel="size h of the readout", ylabel="share of |W|² in the hidden directions")

@@ -9,7 +9,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting, statistical
 from .._claim import generator, sem, slope
-from .._drawing import BLUE, GREY, ORANGE, loglog
+from .._drawing import BLUE, GRAY, ORANGE, loglog
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +77,7 @@ class OneStepRisk(Claim):
         data = result.data
         own = data["m"] == 200
         axes.plot(data["n"][own], data["risk"][own], "o-", color=BLUE, label="risk, 200 neurons")
-        axes.plot(data["n"][own], data["bound"][own], "--", color=GREY, label="bound, without constants")
+        axes.plot(data["n"][own], data["bound"][own], "--", color=GRAY, label="bound, without constants")
         axes.plot(data["n"][~own], data["risk"][~own], "s", color=ORANGE, label="50, 100, 400 neurons")
         loglog(axes)
         axes.set(xlabel="points", ylabel="mean of |f - y|")

@@ -91,8 +91,8 @@ class SampleExponents(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour in (("k = 2", BLUE), ("k = 4", ORANGE), ("kernel", GREEN)):
-            axes.plot(data[f"d, {name}"], data[f"points, {name}"], "o-", color=colour, label=name)
+        for name, color in (("k = 2", BLUE), ("k = 4", ORANGE), ("kernel", GREEN)):
+            axes.plot(data[f"d, {name}"], data[f"points, {name}"], "o-", color=color, label=name)
         loglog(axes)
         axes.set(xlabel="inputs d", ylabel="points until half is found")
 

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, exact, setting
 from .._claim import generator, sem, slope
-from .._drawing import BLUE, GREY, ORANGE, loglog
+from .._drawing import BLUE, GRAY, ORANGE, loglog
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ class EntropyAndRisk(Claim):
             data["n"],
             data["n"] ** (-2 * self.smoothness / (2 * self.smoothness + 1)),
             "--",
-            color=GREY,
+            color=GRAY,
             label="n^(-2s/(2s+1))",
         )
         loglog(axes)

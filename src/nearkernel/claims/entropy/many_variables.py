@@ -58,9 +58,7 @@ class ManyVariables(Claim):
         return worst
 
     def draw(self, axes, result):
-        for d, colour in ((1, BLUE), (2, ORANGE), (3, GREEN)):
-            axes.plot(
-                result.data["bits"], result.data[f"{d} variables"], color=colour, label=f"{d} variables"
-            )
+        for d, color in ((1, BLUE), (2, ORANGE), (3, GREEN)):
+            axes.plot(result.data["bits"], result.data[f"{d} variables"], color=color, label=f"{d} variables")
         loglog(axes)
         axes.set(xlabel="bits", ylabel="entropy number")

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting, statistical
 from .._claim import generator, sem
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,5 +58,5 @@ class NoFreeLunch(Claim):
     def draw(self, axes, result):
         data = result.data
         axes.loglog(data["scale"], data["unknown"], "o-", color=BLUE, label="independent values")
-        axes.loglog(data["scale"], data["smooth"], "o-", color=GREY, label="a smooth function")
+        axes.loglog(data["scale"], data["smooth"], "o-", color=GRAY, label="a smooth function")
         axes.set(xlabel="length scale of the kernel", ylabel="error / variance, off the sample")

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_most, exact, setting
 from .._claim import generator, slope
-from .._drawing import BLUE, GREY, ORANGE, loglog
+from .._drawing import BLUE, GRAY, ORANGE, loglog
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +65,6 @@ class PackedBalls(Claim):
         axes.plot(
             data["parameters"], data["entropy"], "o-", color=ORANGE, label="entropy of n log2(6R/δ) bits"
         )
-        axes.plot(data["parameters"], 4 * data["width"], "--", color=GREY, label="4 δ")
+        axes.plot(data["parameters"], 4 * data["width"], "--", color=GRAY, label="4 δ")
         loglog(axes)
         axes.set(xlabel="parameters n")

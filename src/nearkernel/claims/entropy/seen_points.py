@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator, sem, slope
-from .._drawing import BLUE, GREY, ORANGE, loglog
+from .._drawing import BLUE, GRAY, ORANGE, loglog
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class SeenPoints(Claim):
         )
 
     def draw(self, axes, result):
-        for name, colour in (("any numbers", GREY), ("even points", BLUE), ("random points", ORANGE)):
-            axes.plot(result.data["points"], result.data[name], "o-", color=colour, label=name)
+        for name, color in (("any numbers", GRAY), ("even points", BLUE), ("random points", ORANGE)):
+            axes.plot(result.data["points"], result.data[name], "o-", color=color, label=name)
         loglog(axes)
         axes.set(xlabel="numbers that are seen", ylabel="worst error")

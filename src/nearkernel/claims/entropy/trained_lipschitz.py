@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, setting
 from .._claim import generator, sem
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +68,6 @@ class TrainedLipschitz(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour in (("gradient", BLUE), ("bound", ORANGE), ("start", GREY)):
-            axes.plot(data["noise"], data[name], "o-", color=colour, label=name)
+        for name, color in (("gradient", BLUE), ("bound", ORANGE), ("start", GRAY)):
+            axes.plot(data["noise"], data[name], "o-", color=color, label=name)
         axes.set(xlabel="noise of the labels", ylabel="Lipschitz constant", yscale="log")

@@ -47,7 +47,7 @@ class CompressedPrediction(Claim):
     def draw(self, axes, result):
         for name, column in result.data.items():
             if name != "eps":
-                colour, line = (BLUE, "o-") if name.startswith("k_flat") else (ORANGE, "x--")
-                axes.plot(result.data["eps"], column, line, color=colour, label=name)
+                color, line = (BLUE, "o-") if name.startswith("k_flat") else (ORANGE, "x--")
+                axes.plot(result.data["eps"], column, line, color=color, label=name)
         loglog(axes)
         axes.set(xlabel="eps", ylabel="distance from the trained model")

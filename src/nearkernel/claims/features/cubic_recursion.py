@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import generator, slope
-from .._drawing import BLUE, GREEN, GREY, loglog
+from .._drawing import BLUE, GRAY, GREEN, loglog
 from ._problems import F, cubic, problem
 
 
@@ -43,7 +43,7 @@ class CubicRecursion(Claim):
 
     def draw(self, axes, result):
         names = ("kernel frozen", "dNTK frozen", "ddNTKs frozen")
-        for k, (name, colour) in enumerate(zip(names, (GREY, BLUE, GREEN), strict=True)):
-            axes.plot(result.data["eps"], result.data[f"error of order {k}"], "o-", color=colour, label=name)
+        for k, (name, color) in enumerate(zip(names, (GRAY, BLUE, GREEN), strict=True)):
+            axes.plot(result.data["eps"], result.data[f"error of order {k}"], "o-", color=color, label=name)
         loglog(axes)
         axes.set(xlabel="eps", ylabel="distance from the trained model")

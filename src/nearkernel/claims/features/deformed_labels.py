@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import slope
-from .._drawing import BLUE, GREY, loglog
+from .._drawing import BLUE, GRAY, loglog
 from ._problems import F, phi, problem, quadratic, trained
 
 
@@ -39,6 +39,6 @@ class DeformedLabels(Claim):
     def draw(self, axes, result):
         data = result.data
         axes.plot(data["eps"], data["deformed labels"], "o-", color=BLUE, label="deformed labels")
-        axes.plot(data["eps"], data["labels"], "x--", color=GREY, label="labels as they are")
+        axes.plot(data["eps"], data["labels"], "x--", color=GRAY, label="labels as they are")
         loglog(axes)
         axes.set(xlabel="eps", ylabel="distance from the trained weights")

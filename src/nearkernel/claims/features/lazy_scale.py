@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from .. import Claim, Result, exact, setting
-from .._drawing import BLUE, GREEN, GREY, loglog
+from .._drawing import BLUE, GRAY, GREEN, loglog
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +33,7 @@ class LazyScale(Claim):
         return Result(tuple(rows), {"alpha": np.array(alphas)} | {f"order {k}": errors[:, k] for k in ORDERS})
 
     def draw(self, axes, result):
-        for k, colour in enumerate((GREY, BLUE, GREEN)):
-            axes.plot(result.data["alpha"], result.data[f"order {k}"], "o-", color=colour, label=f"order {k}")
+        for k, color in enumerate((GRAY, BLUE, GREEN)):
+            axes.plot(result.data["alpha"], result.data[f"order {k}"], "o-", color=color, label=f"order {k}")
         loglog(axes)
         axes.set(xlabel="lazy scale alpha", ylabel="distance from the trained network")

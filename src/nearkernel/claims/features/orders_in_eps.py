@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import slope
-from .._drawing import BLUE, GREEN, GREY, loglog
+from .._drawing import BLUE, GRAY, GREEN, loglog
 from ._problems import problem, solved, trained_outputs
 
 
@@ -39,9 +39,9 @@ class OrdersInEps(Claim):
         return Result(tuple(rows), {"eps": eps} | {f"error of order {k}": columns[k] for k in range(3)})
 
     def draw(self, axes, result):
-        for k, colour in enumerate((GREY, BLUE, GREEN)):
+        for k, color in enumerate((GRAY, BLUE, GREEN)):
             axes.plot(
-                result.data["eps"], result.data[f"error of order {k}"], "o-", color=colour, label=f"order {k}"
+                result.data["eps"], result.data[f"error of order {k}"], "o-", color=color, label=f"order {k}"
             )
         loglog(axes)
         axes.set(xlabel="eps", ylabel="distance from the trained model")

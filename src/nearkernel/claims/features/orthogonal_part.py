@@ -73,5 +73,5 @@ class OrthogonalPart(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        pair(axes, data["step"], data["theory"], data["measured"], colour=BLUE)
+        pair(axes, data["step"], data["theory"], data["measured"], color=BLUE)
         axes.set(xscale="log", xlabel="step", ylabel="length of the orthogonal part")

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import slope
-from .._drawing import BLUE, GREY, loglog
+from .._drawing import BLUE, GRAY, loglog
 from ._problems import F, Known, problem, solved, trained
 
 
@@ -49,7 +49,7 @@ class TrainedKernel(Claim):
     def draw(self, axes, result):
         for name, column in result.data.items():
             if name != "eps":
-                colour = GREY if name == "frozen kernel" else BLUE
-                axes.plot(result.data["eps"], column, "o-", ms=4, color=colour, alpha=0.7, label=name)
+                color = GRAY if name == "frozen kernel" else BLUE
+                axes.plot(result.data["eps"], column, "o-", ms=4, color=color, alpha=0.7, label=name)
         loglog(axes)
         axes.set(xlabel="eps", ylabel="distance from the trained kernel")

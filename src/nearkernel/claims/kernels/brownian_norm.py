@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_most, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,5 +55,5 @@ class BrownianNorm(Claim):
             data["t"][::4], data["measured"][::4], "o", mfc="white", color=BLUE, label="minimizer of the norm"
         )
         axes.plot(data["t"], data["other"], ":", color=ORANGE, label="another through the data")
-        axes.axhline(0, color=GREY, lw=0.8)
+        axes.axhline(0, color=GRAY, lw=0.8)
         axes.set(xlabel="t", ylabel="f(t)")

@@ -52,9 +52,9 @@ class HardToCollapse(Claim):
         import jax.numpy as jnp
 
         rng = generator(seed, "data")
-        centres, labels = rng.normal(size=(CLASSES, 8)), np.repeat(np.arange(CLASSES), POINTS // CLASSES)
-        x = rng.normal(size=(POINTS, 8)) + apart * centres[labels]
-        x_new = rng.normal(size=(400, 8)) + apart * np.repeat(centres, 100, axis=0)
+        centers, labels = rng.normal(size=(CLASSES, 8)), np.repeat(np.arange(CLASSES), POINTS // CLASSES)
+        x = rng.normal(size=(POINTS, 8)) + apart * centers[labels]
+        x_new = rng.normal(size=(400, 8)) + apart * np.repeat(centers, 100, axis=0)
         y = np.column_stack([np.eye(CLASSES)[labels], np.zeros(POINTS)])
         net = nk.MLP(8, (40, 40, 40), CLASSES, "tanh", weight_var=1.5, parametrization="standard")
 
@@ -79,7 +79,7 @@ class HardToCollapse(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour in (("easy", BLUE), ("hard", ORANGE)):
-            axes.plot(data["number"], data[name], "o", ms=7, color=colour, label=name)
+        for name, color in (("easy", BLUE), ("hard", ORANGE)):
+            axes.plot(data["number"], data[name], "o", ms=7, color=color, label=name)
         axes.set(yscale="log", ylabel="distance from collapse", xticks=data["number"])
         axes.set_xticklabels(["nc1", "nc2 norms", "nc2 angles", "nc3"])

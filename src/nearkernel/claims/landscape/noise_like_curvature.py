@@ -9,7 +9,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,5 +57,5 @@ class NoiseLikeCurvature(Claim):
         data = result.data
         axes.plot(data["Hessian"], data["noise"], ".", color=BLUE, label="entries after training")
         ends = np.array([data["Hessian"].min(), data["Hessian"].max()])
-        axes.plot(ends, self.sigma**2 * ends, "--", color=GREY, label="sigma^2 times the Hessian")
+        axes.plot(ends, self.sigma**2 * ends, "--", color=GRAY, label="sigma^2 times the Hessian")
         axes.set(xlabel="entry of the Hessian", ylabel="entry of the noise's covariance")

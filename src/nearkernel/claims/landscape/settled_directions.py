@@ -8,7 +8,7 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 from ._digits import hessian, on_the_way
 
 
@@ -38,5 +38,5 @@ class SettledDirections(Claim):
 
     def draw(self, axes, result):
         axes.plot(result.data["step"], result.data["overlap"], "o-", color=BLUE)
-        axes.axhline(1, color=GREY, ls="--", lw=1)
+        axes.axhline(1, color=GRAY, ls="--", lw=1)
         axes.set(xscale="log", ylim=(0, 1.05), xlabel="step", ylabel="overlap with the steps before")

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 from ._digits import hessian, on_the_way
 
 
@@ -46,6 +46,6 @@ class SteepGradients(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour in (("batches", BLUE), ("all data", ORANGE), ("chance", GREY)):
-            axes.plot(data["step"] + 1, data[name], "o-", color=colour, label=name)
+        for name, color in (("batches", BLUE), ("all data", ORANGE), ("chance", GRAY)):
+            axes.plot(data["step"] + 1, data[name], "o-", color=color, label=name)
         axes.set(xscale="log", yscale="log", xlabel="step + 1", ylabel="share in the C steepest directions")

@@ -69,5 +69,5 @@ class TemperedLinear(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        pair(axes, data["input"], data["theory"], data["measured"], data["sem"], colour=BLUE)
+        pair(axes, data["input"], data["theory"], data["measured"], data["sem"], color=BLUE)
         axes.set(xlabel="new input, at two temperatures", ylabel="mean of the posterior")

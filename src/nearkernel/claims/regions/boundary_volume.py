@@ -50,7 +50,7 @@ class BoundaryVolume(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for i, colour in ((1, BLUE), (2, ORANGE)):
+        for i, color in ((1, BLUE), (2, ORANGE)):
             pair(
                 axes,
                 data["dimension"],
@@ -58,6 +58,6 @@ class BoundaryVolume(Claim):
                 data[f"measured {i}"],
                 data[f"sem {i}"],
                 label=f"layer {i}",
-                colour=colour,
+                color=color,
             )
         axes.set(xlabel="inputs d", ylabel="volume of a neuron's boundary, R = 1.5", yscale="log")

@@ -10,7 +10,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting, statistical
 from .._claim import generator, sem
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,5 +83,5 @@ class OriginCell(Claim):
 
     def draw(self, axes, result):
         axes.bar(result.data["sides"], result.data["share"], color=BLUE, label="measured")
-        axes.axvline(math.pi**2 / 2, color=GREY, ls="--", label="π²/2")
+        axes.axvline(math.pi**2 / 2, color=GRAY, ls="--", label="π²/2")
         axes.set(xlabel="sides of the cell of the origin", ylabel="share of networks")

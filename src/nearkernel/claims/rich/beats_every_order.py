@@ -10,7 +10,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, GREEN, GREY, ORANGE
+from .._drawing import BLUE, GRAY, GREEN, ORANGE
 from ._trained import STEPS, limit, network, problem, rate
 
 
@@ -73,9 +73,9 @@ class BeatsEveryOrder(Claim):
     def draw(self, axes, result):
         at = np.arange(len(result.data["richness"]))
         names = [name for name in result.data if name != "richness"]
-        colours = (GREY, GREY, BLUE, ORANGE, GREEN)
-        for k, (name, colour) in enumerate(zip(names, colours, strict=True)):
-            axes.bar(at + 0.16 * (k - 2), result.data[name], 0.14, color=colour, label=name)
+        colors = (GRAY, GRAY, BLUE, ORANGE, GREEN)
+        for k, (name, color) in enumerate(zip(names, colors, strict=True)):
+            axes.bar(at + 0.16 * (k - 2), result.data[name], 0.14, color=color, label=name)
         axes.set_xticks(at, [f"richness {g:g}" for g in result.data["richness"]])
         axes.set_yscale("log")
         axes.set(ylabel="distance from trained networks")

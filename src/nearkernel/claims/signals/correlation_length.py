@@ -39,17 +39,17 @@ class CorrelationLength(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour in (("ordered", BLUE), ("chaotic", ORANGE)):
+        for name, color in (("ordered", BLUE), ("chaotic", ORANGE)):
             axes.plot(
                 data["layer"],
                 data[name],
                 "o",
                 ms=3.5,
                 mfc="white",
-                color=colour,
+                color=color,
                 label=f"{name}, layer by layer",
             )
-            axes.plot(data["layer"], data[f"{name}, theory"], color=colour, label=f"{name}, exp(-l/ξ)")
+            axes.plot(data["layer"], data[f"{name}, theory"], color=color, label=f"{name}, exp(-l/ξ)")
         axes.set(
             yscale="log", ylim=(1e-12, 2), xlabel="layer", ylabel="distance of the correlation from its end"
         )

@@ -36,9 +36,9 @@ class PowerLaw(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour in (("tanh", BLUE), ("sin", ORANGE)):
+        for name, color in (("tanh", BLUE), ("sin", ORANGE)):
             measured = data[f"measured, {name}"]
-            axes.plot(data["layer"], measured, color=colour, lw=3, alpha=0.4, label=f"{name}, layer by layer")
-            axes.plot(data["layer"], data[f"theory, {name}"], "--", color=colour, label=f"{name}, power law")
+            axes.plot(data["layer"], measured, color=color, lw=3, alpha=0.4, label=f"{name}, layer by layer")
+            axes.plot(data["layer"], data[f"theory, {name}"], "--", color=color, label=f"{name}, power law")
         loglog(axes)
         axes.set(xlabel="layer", ylabel="variance of preactivations")

@@ -42,16 +42,16 @@ class ReluVariance(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for weight_var, colour in ((1.6, BLUE), (2.0, GREEN), (2.4, ORANGE)):
+        for weight_var, color in ((1.6, BLUE), (2.0, GREEN), (2.4, ORANGE)):
             label = f"C_W = {weight_var:g}"
-            axes.plot(data["layer"], data[f"theory, {label}"], color=colour)
+            axes.plot(data["layer"], data[f"theory, {label}"], color=color)
             axes.errorbar(
                 data["layer"],
                 data[f"measured, {label}"],
                 data[f"sem, {label}"],
                 fmt="o",
                 ms=4,
-                color=colour,
+                color=color,
                 label=label,
             )
         axes.set(yscale="log", xlabel="layer", ylabel="variance of preactivations")

@@ -78,9 +78,9 @@ class CatapultCubic(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for at, (name, colour) in enumerate((("degree 2", BLUE), ("degree 3", ORANGE), ("network", GREEN))):
+        for at, (name, color) in enumerate((("degree 2", BLUE), ("degree 3", ORANGE), ("network", GREEN))):
             axes.errorbar(
-                [at], data["limit"][at : at + 1], data["sem"][at : at + 1], fmt="o", color=colour, label=name
+                [at], data["limit"][at : at + 1], data["sem"][at : at + 1], fmt="o", color=color, label=name
             )
         axes.axhline(2, ls="--", lw=1, color="black")
         axes.set(ylabel="lr · kernel at which training diverges", xticks=[], ylim=(0, None))

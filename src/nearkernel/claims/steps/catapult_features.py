@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import Claim, Result, at_least, exact, setting
 from .._claim import generator, slope
-from .._drawing import BLUE, GREY, ORANGE, loglog
+from .._drawing import BLUE, GRAY, ORANGE, loglog
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +56,7 @@ class CatapultFeatures(Claim):
         return float(np.linalg.norm(u - start) / np.linalg.norm(start))
 
     def draw(self, axes, result):
-        for name, colour in (("catapult", BLUE), ("mean field", ORANGE), ("lazy", GREY)):
-            axes.plot(result.data["width"], result.data[name], "o-", color=colour, label=name)
+        for name, color in (("catapult", BLUE), ("mean field", ORANGE), ("lazy", GRAY)):
+            axes.plot(result.data["width"], result.data[name], "o-", color=color, label=name)
         loglog(axes)
         axes.set(xlabel="width", ylabel="relative movement of the neurons' weights")

@@ -65,10 +65,10 @@ class CatapultModes(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for at, (name, colour) in enumerate(
+        for at, (name, color) in enumerate(
             zip(("relu", "tanh", "gelu", "random"), (BLUE, ORANGE, GREEN, PURPLE), strict=True)
         ):
-            axes.plot([data["onset"][at], data["limit"][at]], [at, at], "o-", color=colour, label=name)
+            axes.plot([data["onset"][at], data["limit"][at]], [at, at], "o-", color=color, label=name)
         axes.set(
             xlabel="lr · kernel at initialization, from the first rise of the loss to divergence", yticks=[]
         )

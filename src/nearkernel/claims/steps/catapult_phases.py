@@ -7,7 +7,7 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, at_most, exact, setting
-from .._drawing import GREY, ORANGE, PURPLE, SKY
+from .._drawing import GRAY, ORANGE, PURPLE, SKY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,5 +60,5 @@ class CatapultPhases(Claim):
             label="log10 of the highest loss / the first",
         )
         axes.axvspan(2, 4, color=SKY, alpha=0.15, lw=0)
-        axes.axhline(2, color=GREY, ls="--", lw=1)
+        axes.axhline(2, color=GRAY, ls="--", lw=1)
         axes.set(xlabel="lr · kernel at initialization", ylim=(0, None))

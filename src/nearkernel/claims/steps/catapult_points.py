@@ -9,7 +9,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +66,6 @@ class CatapultPoints(Claim):
         axes.errorbar(
             data["points"], data["limit"], data["sem"], fmt="o-", color=ORANGE, label="training diverges"
         )
-        axes.axhline(2, color=GREY, ls="--", lw=1)
-        axes.axhline(4, color=GREY, ls="--", lw=1)
+        axes.axhline(2, color=GRAY, ls="--", lw=1)
+        axes.axhline(4, color=GRAY, ls="--", lw=1)
         axes.set(xlabel="points", ylabel="lr · largest eigenvalue of the kernel", ylim=(0, 6))

@@ -7,7 +7,7 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, exact, setting
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +44,6 @@ class EdgeOfStability(Claim):
     def draw(self, axes, result):
         data = result.data
         axes.plot(data["step"], data["lr sharpness"], "o-", color=BLUE, label="lr · sharpness")
-        axes.plot(data["step"], data["loss"] / data["loss"][0], color=GREY, label="loss / first loss")
-        axes.axhline(2, color=GREY, ls="--", lw=1)
+        axes.plot(data["step"], data["loss"] / data["loss"][0], color=GRAY, label="loss / first loss")
+        axes.axhline(2, color=GRAY, ls="--", lw=1)
         axes.set(xlabel="step", ylim=(0, None))

@@ -54,7 +54,7 @@ class FallingRates(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour in (("constant", ORANGE), ("1/t", BLUE), ("1/t^2", GREEN)):
-            axes.plot(data["step"], data[name], "o-", color=colour, label=f"rates {name}")
+        for name, color in (("constant", ORANGE), ("1/t", BLUE), ("1/t^2", GREEN)):
+            axes.plot(data["step"], data[name], "o-", color=color, label=f"rates {name}")
         loglog(axes)
         axes.set(xlabel="step", ylabel="mean squared error")

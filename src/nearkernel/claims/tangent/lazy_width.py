@@ -52,14 +52,12 @@ class LazyWidth(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, colour, power in (
+        for name, color, power in (
             ("weights", BLUE, -0.5),
             ("features", GREEN, -0.5),
             ("kernel", ORANGE, -1),
         ):
-            axes.plot(data["width"], data[name], "o", color=colour, label=name)
-            axes.plot(
-                data["width"], data[name][0] * (data["width"] / data["width"][0]) ** power, color=colour
-            )
+            axes.plot(data["width"], data[name], "o", color=color, label=name)
+            axes.plot(data["width"], data[name][0] * (data["width"] / data["width"][0]) ** power, color=color)
         loglog(axes)
         axes.set(xlabel="width", ylabel="relative movement by training")

@@ -61,10 +61,10 @@ class ScalingOfRates(Claim):
 
     def draw(self, axes, result):
         names = ("NTK scaling", "standard, 1/fan_in", "standard, 1/sqrt(fan_in)")
-        for name, colour, line in zip(names, (GREEN, BLUE, ORANGE), ("-", ":", "--"), strict=True):
+        for name, color, line in zip(names, (GREEN, BLUE, ORANGE), ("-", ":", "--"), strict=True):
             lw = 4 if line == "-" else 1.8
             values = result.data[name]
             axes.plot(
-                result.data["step"][: len(values)], values, line, color=colour, lw=lw, alpha=0.7, label=name
+                result.data["step"][: len(values)], values, line, color=color, lw=lw, alpha=0.7, label=name
             )
         axes.set(yscale="log", xlabel="step", ylabel="loss", ylim=(None, 10 * result.data["NTK scaling"][0]))

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical
 from .._claim import generator
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +56,6 @@ class LastLayerPosterior(Claim):
             axes.plot(data["at"], data["theory"] + sign * data["theory std"], color=BLUE, lw=0.8)
         axes.plot(data["at"], data["theory"], color=BLUE, label="posterior")
         axes.errorbar(
-            data["at"], data["measured"], data["measured std"], fmt="o", color=GREY, label="trained"
+            data["at"], data["measured"], data["measured std"], fmt="o", color=GRAY, label="trained"
         )
         axes.set(xlabel="place on a line", ylabel="output")

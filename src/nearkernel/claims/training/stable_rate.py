@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GREEN, GREY
+from .._drawing import BLUE, GRAY, GREEN
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,5 +53,5 @@ class StableRate(Claim):
             data["lr / stable"], 1 - data["factor"], "o-", ms=4, color=BLUE, label="1 - factor per step"
         )
         axes.axvline(data["best / stable"][0], color=GREEN, ls="--", label="best")
-        axes.axhline(0, color=GREY, lw=0.8)
+        axes.axhline(0, color=GRAY, lw=0.8)
         axes.set(xlabel="learning rate / (2/λ_max)", ylabel="part of the slowest mode removed per step")

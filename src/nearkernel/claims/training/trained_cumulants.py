@@ -63,7 +63,7 @@ class TrainedCumulants(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name, label, colour in (("k000", "third", BLUE), ("k0000", "fourth", ORANGE)):
+        for name, label, color in (("k000", "third", BLUE), ("k0000", "fourth", ORANGE)):
             measured, sem = data[name], data[f"{name}_sem"]
-            pair(axes, 1 / data["width"], data[f"{name}_theory"], measured, sem, label=label, colour=colour)
+            pair(axes, 1 / data["width"], data[f"{name}_theory"], measured, sem, label=label, color=color)
         axes.set(xlabel="1/width", ylabel="width x cumulant of output 0", xlim=(-0.001, None))

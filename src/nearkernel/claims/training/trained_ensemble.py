@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TrainedEnsemble(Claim):
     def draw(self, axes, result):
         data = result.data
         axes.plot(data["at"], data["theory"], color=BLUE, label="forecast")
-        bars = {"fmt": "o", "color": GREY, "capsize": 2, "label": "trained networks"}
+        bars = {"fmt": "o", "color": GRAY, "capsize": 2, "label": "trained networks"}
         axes.errorbar(data["at"], data["measured"], data["sem"], **bars)
         axes.plot(data["at"], data["posterior of the NTK"], "--", color=ORANGE, label="posterior of the NTK")
         axes.set(xlabel="place on a line", ylabel="variance after training", ylim=(0, None))

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
 from .._claim import generator, sem
-from .._drawing import GREY, pair
+from .._drawing import GRAY, pair
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,7 @@ class AnyWeights(Claim):
     def draw(self, axes, result):
         data = result.data
         pair(axes, data["width"], data["theory"], data["measured"], data["sem"], label="uniform")
-        axes.plot(data["width"], data["normal"], "--", color=GREY, label="normal weights")
+        axes.plot(data["width"], data["normal"], "--", color=GRAY, label="normal weights")
         axes.set(xlabel="width of two hidden layers", ylabel="fourth moment of an output")
 
 

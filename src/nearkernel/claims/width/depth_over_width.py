@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import Claim, Result, at_most, setting, statistical
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE, loglog
+from .._drawing import BLUE, GRAY, ORANGE, loglog
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +58,7 @@ class DepthOverWidth(Claim):
             data["depth over width"],
             data["linear"][0] * data["depth over width"] / data["depth over width"][0],
             "--",
-            color=GREY,
+            color=GRAY,
             label="L/n",
         )
         loglog(axes)

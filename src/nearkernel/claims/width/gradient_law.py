@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, setting, statistical
 from .._claim import sem
-from .._drawing import BLUE, GREY, ORANGE
+from .._drawing import BLUE, GRAY, ORANGE
 from .._drawn import drawn
 
 
@@ -55,7 +55,7 @@ class GradientLaw(Claim):
     def draw(self, axes, result):
         data = result.data
         width = np.diff(data["ln gradient"])[0]
-        axes.bar(data["ln gradient"], data["measured"], width, color=GREY, alpha=0.35, label="drawn")
+        axes.bar(data["ln gradient"], data["measured"], width, color=GRAY, alpha=0.35, label="drawn")
         axes.plot(data["ln gradient"], data["theory"], color=BLUE, label="exact law")
         axes.plot(
             data["ln gradient"], data["normal"], "--", color=ORANGE, label="normal law of variance beta"

@@ -75,7 +75,7 @@ class KernelChange(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        pair(axes, data["width"], data["theory"], data["measured"], data["sem"], colour=BLUE)
+        pair(axes, data["width"], data["theory"], data["measured"], data["sem"], color=BLUE)
         loglog(axes)
         axes.set(xlabel="width", ylabel="mean change of Θ, relatively")
 

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.special
 
 from ..._base.check import nearest, one_real, plain_array, positive, shown, targets
+from ..._base.types import Array, ArrayLike
 from ..._run.precision import is_traced
 
 _ROUNDING = 1e-5  # of probabilities that come in float32
@@ -32,9 +33,10 @@ class AbstractLoss(abc.ABC):
     def __call__(self, z: jax.Array, y: jax.Array) -> jax.Array:
         """The sum over points."""
 
-    def columns(self, y: Any, n: int, out: int | None = None) -> Any:
+    def columns(self, y: ArrayLike, n: int, out: int | None = None) -> Array:
         """`y` as targets (`n`, out), checked; `out` is None if any number of outputs is allowed."""
         if is_traced(y):
+            y = jnp.asarray(y)
             return y[:, None] if y.ndim == 1 else y
         return targets(y, n, out=out)
 
@@ -81,8 +83,9 @@ class CrossEntropy(AbstractLoss):
     def __call__(self, z: jax.Array, y: jax.Array) -> jax.Array:
         return -jnp.sum(y * jax.nn.log_softmax(z, axis=-1))
 
-    def columns(self, y: Any, n: int, out: int | None = None) -> Any:
+    def columns(self, y: ArrayLike, n: int, out: int | None = None) -> Array:
         if is_traced(y):
+            y = jnp.asarray(y)
             if out is not None and y.ndim == 1 and jnp.issubdtype(y.dtype, jnp.integer):
                 return jax.nn.one_hot(y, out)
             return super().columns(y, n, out)

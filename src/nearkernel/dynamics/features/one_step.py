@@ -227,9 +227,9 @@ def one_step_features(
 
 def _linear_part(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(out,) and (d, out) by least squares, of minimum norm where points are fewer than features."""
-    centre = x.mean(axis=0)
-    linear = np.linalg.lstsq(x - centre, y - y.mean(axis=0), rcond=None)[0]
-    return y.mean(axis=0) - centre @ linear, linear
+    center = x.mean(axis=0)
+    linear = np.linalg.lstsq(x - center, y - y.mean(axis=0), rcond=None)[0]
+    return y.mean(axis=0) - center @ linear, linear
 
 
 def _outputs(x: np.ndarray, weights: np.ndarray, signs: np.ndarray) -> np.ndarray:

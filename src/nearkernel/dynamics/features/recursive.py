@@ -17,7 +17,7 @@ from ..algorithms.spectral import Ridge, SpectralAlgorithm
 from ..linear.iterative import MachineSolution
 from ..linear.solution import Solution
 from ..solving import solve
-from .subspace import _row_gradients, checked_subspace, outer_product, subspace_overlap, top_directions
+from .subspace import checked_subspace, outer_product, row_gradients, subspace_overlap, top_directions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,16 +111,16 @@ def recursive_features(
 
 def _gradient_matrix(kernel: AbstractKernel, solution: Any, x: np.ndarray) -> np.ndarray:
     """Mean over `x` of nabla f nabla f^T for f = k(., centers) a; the centers are `x`, but for approximate solvers."""
-    centres = getattr(solution, "centres", x)
+    centers = getattr(solution, "centers", x)
     return outer_product(
-        lambda part: _gradients(kernel, centres, solution.coefficients, part),
+        lambda part: _gradients(kernel, centers, solution.coefficients, part),
         x,
-        bytes_per_row=6 * 8 * len(centres),
+        bytes_per_row=6 * 8 * len(centers),
     )
 
 
 @jax.jit
 def _gradients(
-    kernel: AbstractKernel, centres: jax.Array, coefficients: jax.Array, part: jax.Array
+    kernel: AbstractKernel, centers: jax.Array, coefficients: jax.Array, part: jax.Array
 ) -> jax.Array:
-    return _row_gradients(lambda z: kernel.traced(z, centres) @ coefficients, part)
+    return row_gradients(lambda z: kernel.traced(z, centers) @ coefficients, part)

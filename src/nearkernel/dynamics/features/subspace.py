@@ -64,7 +64,7 @@ def average_gradient_outer_product(function: Callable, x: Any) -> np.ndarray:
     """
     if not callable(function):
         raise TypeError(f"`function` must be a JAX function (n, d) -> (n,); got {type(function).__name__}.")
-    return outer_product(jax.jit(lambda part: _row_gradients(function, part)), inputs(x))
+    return outer_product(jax.jit(lambda part: row_gradients(function, part)), inputs(x))
 
 
 def outer_product(
@@ -81,7 +81,7 @@ def outer_product(
     return total / len(x)
 
 
-def _row_gradients(function: Callable, x: jax.Array) -> jax.Array:
+def row_gradients(function: Callable, x: jax.Array) -> jax.Array:
     """d f_o(x_i) / d x_i, (out, n, d): rows do not meet, so one backward pass per output serves all of them."""
 
     def columns(z):

@@ -67,17 +67,17 @@ def inspect(
     x = inputs(x, "x", model.in_shape)
     new = None if x_new is None else inputs(x_new, "x_new", x.shape[1:])
     function = get_loss(loss)
-    y = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
+    wanted: np.ndarray = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
     if algorithm is not None:
         refuse_unused("if `algorithm` is given", steps=steps)
     steps = 100 if steps is None else whole(steps, "steps", 1)
     whole(pieces, "pieces", 1)
     _require_timed(algorithm)
     rows = x if new is None else np.concatenate([x, new])
-    first = Stretch(model, params, rows, y, training_factors(model, params, lr_factors))
+    first = Stretch(model, params, rows, wanted, training_factors(model, params, lr_factors))
     if not np.isfinite(first.start).all():
         raise ValueError("the model's outputs are not finite: check `params`, `x` and `x_new`.")
-    require_loss(function, lambda: first.start[: len(y)], y)
+    require_loss(function, lambda: first.start[: len(wanted)], wanted)
     if first.spectrum.rank == 0:
         raise ValueError(
             "the model's outputs at `x` do not depend on its parameters: there is nothing to train."
@@ -86,16 +86,16 @@ def inspect(
     moments = _moments(algorithm)
     with np.errstate(over="ignore", invalid="ignore"):  # a rate that is too large is told by the check
         arrivals, checks, expanded_at, unstable_at = _followed(first, algorithm, function, moments, pieces)
-    force = -np.asarray(jax.grad(function)(jnp.asarray(first.start[: len(y)]), jnp.asarray(y)))
+    force = -np.asarray(jax.grad(function)(jnp.asarray(first.start[: len(wanted)]), jnp.asarray(wanted)))
     order = np.argsort(first.spectrum.lam)[::-1]
     eigenvalues = first.spectrum.lam[order]
     along = (first.spectrum.vectors[:, order].T @ force.reshape(-1)) ** 2
-    outputs, n = np.stack([each.outputs for each in arrivals]), len(y)
-    losses = [float(function(jnp.asarray(z), jnp.asarray(y))) for z in outputs[:, :n]]
+    outputs, n = np.stack([each.outputs for each in arrivals]), len(wanted)
+    losses = [float(function(jnp.asarray(z), jnp.asarray(wanted))) for z in outputs[:, :n]]
     return Inspection(
         algorithm=algorithm,
         moments=moments,
-        loss_before=float(function(jnp.asarray(first.start[:n]), jnp.asarray(y))),
+        loss_before=float(function(jnp.asarray(first.start[:n]), jnp.asarray(wanted))),
         loss=np.array(losses),
         check=np.array(checks),
         verdicts=tuple(map(Verdict.of, checks)),
@@ -103,17 +103,17 @@ def inspect(
         fitted=outputs[:, :n],
         predictions=None if new is None else outputs[:, n:],
         params=arrivals[-1].params,
-        halfway=halfway(function, y, force, moments, outputs[:, :n]),
+        halfway=halfway(function, wanted, force, moments, outputs[:, :n]),
         eigenvalues=eigenvalues,
         alignment=along / max(float((force**2).sum()), np.finfo(float).tiny),
         effective_dimension=float(eigenvalues.sum() ** 2 / (eigenvalues**2).sum()),
         expanded_at=expanded_at,
         unstable_at=unstable_at,
         kinked=has_kinks(model, params, x),
-        regime=regime(model, y, checks[-1]),
+        regime=regime(model, wanted, checks[-1]),
         parameters=count_parameters(params),
         seconds=time.perf_counter() - began,
-        training_seconds=_training_seconds(model, params, x, y, function, algorithm),
+        training_seconds=_training_seconds(model, params, x, wanted, function, algorithm),
     )
 
 

@@ -17,7 +17,7 @@ from ..algorithms.losses import AbstractLoss
 from ..algorithms.spectral import GradientDescent, GradientFlow
 from ..linear.factor import Spectrum, spectrum
 from ..linear.function_space import descend_by, flow_at
-from ..linear.tangent import _outputs
+from ..linear.tangent import model_outputs
 
 Timed = GradientDescent | GradientFlow
 
@@ -42,7 +42,7 @@ class Stretch:
 
     def __init__(self, model: AbstractModel, params: Any, rows: np.ndarray, y: np.ndarray, factors: Any):
         self.model, self.params, self.rows, self.y, self.factors = model, params, rows, y, factors
-        self.start = np.asarray(_outputs(model, params, rows))
+        self.start = np.asarray(model_outputs(model, params, rows))
         self.x = rows[: len(y)]
 
     @functools.cached_property
@@ -66,7 +66,7 @@ class Stretch:
             step = here.pull(weights.reshape(1, -1))
             outputs = self.start + everywhere.push(step).reshape(self.start.shape)
             params = jax.tree.map(np.asarray, tree(flat + here.unscaled(step)[0]))
-            yield Arrival(params, outputs, np.asarray(_outputs(self.model, params, self.rows)))
+            yield Arrival(params, outputs, np.asarray(model_outputs(self.model, params, self.rows)))
 
     def _coefficients(
         self, algorithm: Timed, loss: AbstractLoss, moments: np.ndarray

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..._base.check import inputs
+from ..._base.rooms import renamed
 from ..._base.status import Status, StatusKind
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
 from ..._run.progress import task
 from ...kernels.base import AbstractKernel
-from ...scale.centers import Centred, centred
+from ...scale.centers import Centered, centered
 from ...scale.iterate import Iterated
 from ..algorithms.divergence import growth
 from ..algorithms.spectral import GradientDescent, SpectralAlgorithm
@@ -29,10 +30,11 @@ class Data(NamedTuple):
     vector: bool
 
 
+@renamed("0.5", centres="centers")
 class MachineSolution(AbstractSolution):
     r"""A kernel machine $z(x) = k(x, C)\, a$ found by iteration, with all training points or fewer as centers $C$.
 
-    **Fields:** `algorithm`, `solver`; `coefficients` (m, out) and `centres` (m, d); `relative_residual`, the residual
+    **Fields:** `algorithm`, `solver`; `coefficients` (m, out) and `centers` (m, d); `relative_residual`, the residual
     $\lVert y - (K + s) a\rVert / \lVert y\rVert$ of the worst output, with the ridge $s$; `iterations`; `history`, the
     residual at each iteration; `seconds`; `status`, an `nk.Status`, and its `ok`: whether the tolerance was reached, or
     K was factored.
@@ -42,7 +44,7 @@ class MachineSolution(AbstractSolution):
         self,
         kernel: AbstractKernel,
         data: Data,
-        centres: np.ndarray,
+        centers: np.ndarray,
         coefficients: np.ndarray,
         algorithm: SpectralAlgorithm,
         solver: AbstractSolver,
@@ -53,7 +55,7 @@ class MachineSolution(AbstractSolution):
         status: Status,
     ):
         self._x, self._y, self._vector = data
-        self.kernel, self.centres, self.coefficients = kernel, centres, coefficients
+        self.kernel, self.centers, self.coefficients = kernel, centers, coefficients
         self.algorithm, self.solver = algorithm, solver
         self.relative_residual, self.history, self.seconds, self._status = residual, history, seconds, status
 
@@ -70,13 +72,13 @@ class MachineSolution(AbstractSolution):
         """Outputs at `x_new` (m, d), in bounded memory; another `time` is available for "nystrom" only."""
         if time is not None:
             return self.at(time).predict(x_new)
-        x_new = inputs(x_new, "x_new", self.centres.shape[1:])
+        x_new = inputs(x_new, "x_new", self.centers.shape[1:])
         found = np.empty((len(x_new), self.coefficients.shape[1]))
-        chunk = rows_that_fit(8 * len(self.centres))
+        chunk = rows_that_fit(8 * len(self.centers))
         for at in range(0, len(x_new), chunk):
             part = slice(at, at + chunk)
             if np.isfinite(self.coefficients).all():
-                found[part] = self.kernel.entries(x_new[part], self.centres) @ self.coefficients
+                found[part] = self.kernel.entries(x_new[part], self.centers) @ self.coefficients
             else:
                 found[part] = np.inf
         return Prediction(terms=(found[:, 0] if self._vector else found,))
@@ -94,14 +96,14 @@ class NystromSolution(MachineSolution):
     **Fields:** same as `MachineSolution`.
     """
 
-    _pass: Centred
+    _pass: Centered
 
     @in_float64
     def at(self, moment: float | SpectralAlgorithm) -> "NystromSolution":
         """The solution at another time, or for another algorithm such as a ridge (`moment`), without another pass."""
         algorithm = moment if isinstance(moment, SpectralAlgorithm) else moved_to(self.algorithm, moment)
         data = Data(self._x, self._y, self._vector)
-        return _filtered(self._pass, self.kernel, data, self.centres, algorithm, self.solver)
+        return _filtered(self._pass, self.kernel, data, self.centers, algorithm, self.solver)
 
 
 def solve_iteratively(
@@ -114,12 +116,12 @@ def solve_iteratively(
 ) -> MachineSolution:
     """By a solver that is not `Direct`."""
     if isinstance(solver, Nystrom):
-        centres = solver.points(x)
+        centers = solver.points(x)
         return _filtered(
-            centred(kernel, x, y, centres, solver.budget()),
+            centered(kernel, x, y, centers, solver.budget()),
             kernel,
             Data(x, y, vector),
-            centres,
+            centers,
             algorithm,
             solver,
         )
@@ -141,25 +143,25 @@ def _machine(found: Iterated, kernel, data: Data, algorithm, solver: IterativeSo
     )  # fmt: skip
 
 
-def _filtered(done: Centred, kernel, data: Data, centres, algorithm, solver) -> NystromSolution:
+def _filtered(done: Centered, kernel, data: Data, centers, algorithm, solver) -> NystromSolution:
     factor = _factored(done, algorithm)
     status, residual = status_at(algorithm, factor.lam_max), math.inf
     if not status.ok and math.isinf(algorithm.end()):
-        coefficients = np.full((len(centres), done.moment.shape[1]), np.inf)
+        coefficients = np.full((len(centers), done.moment.shape[1]), np.inf)
     else:
         fitted = factor.apply(algorithm, done.moment)
         if status.ok:
-            status = Status(status.kind, f"solved on {len(centres)} centers")
+            status = Status(status.kind, f"solved on {len(centers)} centers")
         coefficients, residual = done.basis.leave(fitted), done.residual(fitted)
     found = NystromSolution(
-        kernel, data, centres, coefficients, algorithm, solver,
+        kernel, data, centers, coefficients, algorithm, solver,
         residual=residual, history=np.zeros(0), seconds=done.seconds, status=status,
     )  # fmt: skip
     found._pass = done
     return found
 
 
-def _factored(done: Centred, algorithm: SpectralAlgorithm) -> AbstractFactor:
+def _factored(done: Centered, algorithm: SpectralAlgorithm) -> AbstractFactor:
     """The features' Gram matrix, factored for this algorithm: by Cholesky if that serves, else by eigenvectors."""
     shift = algorithm.shift()
     if shift is not None and len(done.gram) and "spectrum" not in vars(done):

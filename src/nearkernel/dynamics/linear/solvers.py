@@ -8,6 +8,7 @@ import equinox as eqx
 import numpy as np
 
 from ..._base.check import inputs, nearest, plain_array, positive, shown, whole
+from ..._base.rooms import renamed
 from ..._run.memory import available_bytes, parse_bytes
 from ..._run.precision import working_dtype
 from ..._run.progress import report
@@ -211,24 +212,25 @@ class EigenPro(IterativeSolver):
         )
 
 
+@renamed("0.5", centres="centers")
 class Nystrom(AbstractSolver):
     """A kernel machine on few centers, from one pass over the data: any algorithm at any time, for millions of
     points.
 
-    **Arguments:** `centres`, the number of centers to draw, or the centers themselves (m, d); `memory`: same as
+    **Arguments:** `centers`, the number of centers to draw, or the centers themselves (m, d); `memory`: same as
     `ConjugateGradients`; `seed` for drawing. This is an approximation; with all points as centers it is exact.
     """
 
-    centres: Any = 2000
+    centers: Any = 2000
     memory: Any = None
     seed: int = 0
     name = "nystrom"
 
     def __check_init__(self):
-        if plain_array(self.centres, "centres").ndim == 0:
-            whole(self.centres, "centres", 1)
+        if plain_array(self.centers, "centers").ndim == 0:
+            whole(self.centers, "centers", 1)
         else:
-            inputs(self.centres, "centres")
+            inputs(self.centers, "centers")
         whole(self.seed, "seed", 0)
         _budget(self.memory)
 
@@ -238,15 +240,15 @@ class Nystrom(AbstractSolver):
 
     def points(self, x: np.ndarray) -> np.ndarray:
         """The centers, given or drawn from `x`."""
-        if np.ndim(self.centres) > 0:
-            return inputs(self.centres, "centres", x.shape[1:])
-        count = min(self.centres, len(x))
+        if np.ndim(self.centers) > 0:
+            return inputs(self.centers, "centers", x.shape[1:])
+        count = min(self.centers, len(x))
         rows = np.random.default_rng(self.seed).choice(len(x), count, replace=False)
         found = np.asarray(x[np.sort(rows)], dtype=np.float64)
         needed = 6 * 8 * count**2
         if needed > self.budget():
             raise MemoryError(
-                f"`centres` = {count} needs {needed / 2**30:.1f} GiB, more than `memory`: use at most "
+                f"`centers` = {count} needs {needed / 2**30:.1f} GiB, more than `memory`: use at most "
                 f"{math.isqrt(self.budget() // 48)} centers."
             )
         return found

@@ -235,7 +235,7 @@ class ExpandedTangent(CurvedTangent):
         if isinstance(model.model, Scaled):
             self.inner, self.inner_params = model.model.moving(model.params0)
         factors = training_factors(model, model.params0)
-        if isinstance(model.model, Scaled) and model.model.centred and factors is not None:
+        if isinstance(model.model, Scaled) and model.model.centered and factors is not None:
             factors = factors["params"]
         self.kernel = EmpiricalNTK(self.inner, self.inner_params, 1.0 if factors is None else factors)
         self._roots = root_factors(factors, self.inner_params)
@@ -247,7 +247,7 @@ class ExpandedTangent(CurvedTangent):
         return jax.eval_shape(self.inner, self.inner_params, x[:1]).shape[1]
 
     def start(self, x: np.ndarray, out: int) -> np.ndarray:
-        return np.array(_outputs(self.model.model, self.model.params0, x), dtype=np.float64)
+        return np.array(model_outputs(self.model.model, self.model.params0, x), dtype=np.float64)
 
     def drift(self, x: np.ndarray, out: int) -> np.ndarray:
         flat = np.asarray(ravel_pytree(self.inner_params)[0], dtype=np.float64)
@@ -300,7 +300,7 @@ class ExpandedTangent(CurvedTangent):
 
 
 @jax.jit
-def _outputs(model: AbstractModel, params, x):
+def model_outputs(model: AbstractModel, params, x):
     return model(params, x)
 
 

@@ -31,8 +31,8 @@ class Stretched(AbstractModel):
     def init(self, key=None):
         return self.model.params0
 
-    def _own_factors(self, optimizer):
-        return self.model._own_factors(optimizer)
+    def own_factors(self, optimizer):
+        return self.model.own_factors(optimizer)
 
     def __call__(self, params, x):
         near = jax.tree.map(lambda p, p0: p0 + self.scale * (p - p0), params, self.model.params0)

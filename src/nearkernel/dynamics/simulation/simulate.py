@@ -194,14 +194,16 @@ def simulate(
         out = jax.eval_shape(model, params, x[:1]).shape[1]
         y = function.columns(y, len(x), out)
         params = jax.tree.map(lambda leaf: numeric(leaf, "params"), params)
-        model, params, x, y, lr_factors = jax.tree.map(_working, (model, params, x, y, lr_factors))
+        model, params, lr_factors = jax.tree.map(_working, (model, params, lr_factors))
+        x, y = _working(x), _working(y)
     else:  # 64 bits may come from outside into a program of 32
-        params, x, y = jax.tree.map(
-            lambda a: jnp.asarray(a, canonicalize_dtype(jnp.result_type(a))), (params, x, y)
-        )
+        narrow = lambda a: jnp.asarray(a, canonicalize_dtype(jnp.result_type(a)))
+        params = jax.tree.map(narrow, params)
+        x = narrow(x)
+        y = narrow(y)
         y = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
     if isinstance(algorithm, SGD | Optax) and algorithm.random:
-        key = require_batches(algorithm, key, len(x))
+        key = require_batches(algorithm, key, len(x))  # type: ignore[arg-type]
     else:
         refuse_unused("if `algorithm` draws nothing", key=key)
     end = algorithm.time if isinstance(algorithm, GradientFlow) else algorithm.steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self, overload
+from typing import Literal, Self, overload
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
 from ..._base.check import one_of, real_number, whole
+from ..._base.types import ArrayLike
 from ..data import class_data, deviation, new_inputs, regression_data
 from ..estimator import Estimator
 from ..tables.views import Views
@@ -44,9 +45,9 @@ class _Auto(Estimator):
         metric = self.blend_.metric
         if metric is None:
             return None
-        found = np.zeros(self.n_features_in_)
-        found[self.blend_.views.varies] = metric / metric.max()
-        return found
+        weights = np.zeros(self.n_features_in_)
+        weights[self.blend_.views.varies] = metric / metric.max()
+        return weights
 
 
 class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
@@ -91,7 +92,7 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         self.centers = centers
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose the kernels and learn `y` (n,) or (n, out) from `X` (n, d)."""
         x, y = regression_data(self, X, y)
         most_exact, centers = self._sizes()
@@ -107,43 +108,43 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         made = blended(x, scaled, True, self.scale == "shared", most_exact, centers, random)
         self.blend_ = made.blend
         self._errors = [Errors(made, each, random) for each in (scaled - made.left_out).T]
-        found = made.left_out * self.target_scale_ + self.target_mean_
+        left_out = made.left_out * self.target_scale_ + self.target_mean_
         self._factor = np.ones(targets.shape[1])
         if self.target_ == "log":
-            found = np.exp(np.minimum(found, np.log(targets).max(axis=0)))
-            self._factor = _best_factor(found, targets)
-        self.left_out_ = self._shaped(found * self._factor)
+            left_out = np.exp(np.minimum(left_out, np.log(targets).max(axis=0)))
+            self._factor = _best_factor(left_out, targets)
+        self.left_out_ = self._shaped(left_out * self._factor)
         return self
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> np.ndarray: ...
 
     @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
-    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the deviation of a new observation."""
         if return_std:
-            return self._law(X)[:2]
+            return self.law(X)[:2]
         x = new_inputs(self, X)  # which says if it is not fitted
-        return self._shaped(self._mean(self.blend_.outputs(x)))
+        return self._shaped(self.mean_of(self.blend_.outputs(x)))
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> np.ndarray:
         """Lower and upper bounds (m, 2), or (m, out, 2), that contain a new observation with probability `coverage`.
 
         The bounds are quantiles of leave-one-out errors, scaled by the typical size of errors near `X`.
         """
         if not 0 < real_number(coverage, "coverage") < 1:
             raise ValueError(f"`coverage` must be between 0 and 1; got {coverage}.")
-        return self._law(X, coverage)[2]
+        return self.law(X, coverage)[2]
 
-    def _law(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean, deviation and interval of new observations."""
-        mean, std, intervals = self._laws(X, [coverage])
+    def law(self, X: ArrayLike, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean, deviation and interval of new observations at `X`, which contains them with probability `coverage`."""
+        mean, std, intervals = self.laws(X, [coverage])
         return mean, std, intervals[0]
 
-    def _laws(self, X: Any, coverages: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean, deviation and intervals (coverages, ...) of new observations, with each kernel computed once."""
+    def laws(self, X: ArrayLike, coverages: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Same as `law` for several `coverages`, with each kernel of `X` computed once."""
         x = new_inputs(self, X)
         terms = [errors.terms() for errors in self._errors]
         outputs, values = self.blend_.outputs_and(x, [term for each in terms for term in each])
@@ -152,24 +153,26 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
             errors.sizes([next(left) for _ in each], len(x))
             for errors, each in zip(self._errors, terms, strict=True)
         ]
-        mean = self._mean(outputs)
+        mean = self.mean_of(outputs)
         std = np.stack(
             [size * errors.deviation() for size, errors in zip(sizes, self._errors, strict=True)], 1
         )
         std = std * self.target_scale_
+        # One (coverages, 2, m) per output.
         bounds = [
             np.multiply.outer([errors.quantiles(coverage) for coverage in coverages], size) + column
             for column, size, errors in zip(outputs.T, sizes, self._errors, strict=True)
-        ]  # each (coverages, 2, m)
+        ]
         intervals = np.moveaxis(np.stack(bounds, axis=-1), 1, -1)  # (coverages, m, out, 2)
         intervals = intervals * self.target_scale_[:, None] + self.target_mean_[:, None]
         if self.target_ == "log":
             std, intervals = mean * np.sqrt(np.expm1(np.minimum(std**2, 50.0))), np.exp(intervals)
         return self._shaped(mean), self._shaped(std), intervals[:, :, 0] if self._vector else intervals
 
-    def _mean(self, outputs: np.ndarray) -> np.ndarray:
-        found = outputs * self.target_scale_ + self.target_mean_
-        return (np.exp(found) if self.target_ == "log" else found) * self._factor
+    def mean_of(self, outputs: np.ndarray) -> np.ndarray:
+        """The mean, (m, out), in units of the targets, from the blend's `outputs` (m, out)."""
+        mean = outputs * self.target_scale_ + self.target_mean_
+        return (np.exp(mean) if self.target_ == "log" else mean) * self._factor
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values[:, 0] if self._vector else values
@@ -184,8 +187,8 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
             return "plain" if chosen == "auto" else chosen
         y = y / _power_of_2(y)  # squares neither overflow nor vanish
         spread = deviation(y)
-        centred = (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        if np.mean(centred**3, axis=0).min() < _SKEWED:
+        centered = (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        if np.mean(centered**3, axis=0).min() < _SKEWED:
             return "plain"
         rows = random.permutation(len(y))[:_MOST_ROWS]
         x, y = x[rows], y[rows]
@@ -242,49 +245,54 @@ class AutoClassifier(ClassifierMixin, _Auto):
         self.centers = centers
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose the kernels and learn the classes `y` (n,) from `X` (n, d)."""
         x, one_hot, self.classes_ = class_data(self, X, y)
         self._preference = self._preferences(y)
         most_exact, centers = self._sizes()
         random = check_random_state(self.random_state)
         self.target_mean_ = one_hot.mean(axis=0)
-        centred = one_hot - self.target_mean_
-        made = blended(x, centred, False, self.scale == "shared", most_exact, centers, random)
+        centered = one_hot - self.target_mean_
+        made = blended(x, centered, False, self.scale == "shared", most_exact, centers, random)
         self.blend_, left_out = made.blend, made.left_out + self.target_mean_
         self._softmax = Softmax(left_out, one_hot.argmax(axis=1))
         self.left_out_proba_ = self._softmax.probabilities(left_out)
         return self
 
-    def _preferences(self, y: Any) -> np.ndarray:
+    def _preferences(self, y: ArrayLike) -> np.ndarray:
         """(classes,) logarithms of the costs of missing each."""
         weight = self.class_weight
         if weight is not None and weight != "balanced" and not isinstance(weight, dict):
             raise ValueError(f'`class_weight` must be None, "balanced" or a dict; got {weight!r}.')
-        found = compute_class_weight(weight, classes=self.classes_, y=np.asarray(y))
-        if not np.all(found > 0):
+        weights = compute_class_weight(weight, classes=self.classes_, y=np.asarray(y))
+        if not np.all(weights > 0):
             raise ValueError(f"`class_weight` must be greater than 0 for each class; got {weight!r}.")
-        return np.log(found)
+        return np.log(weights)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class for each row of `X`, (m, classes)."""
         x = new_inputs(self, X)
-        return self._softmax.probabilities(self.blend_.outputs(x) + self.target_mean_)
+        return self.probabilities_of(self.blend_.outputs(x))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def probabilities_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Class probabilities (m, classes) of the blend's `outputs` (m, classes)."""
+        return self._softmax.probabilities(outputs + self.target_mean_)
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Log probabilities (m, classes) for the rows of `X`; for two classes their difference, (m,)."""
         return self._decision(self.predict_proba(X))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """The predicted classes of the rows of `X`, (m,)."""
-        return self._answered(self.predict_proba(X))
+        return self.classes_of(self.predict_proba(X))
 
     def _decision(self, probabilities: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
             logs = np.log(probabilities) + self._preference
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
-    def _answered(self, probabilities: np.ndarray) -> np.ndarray:
+    def classes_of(self, probabilities: np.ndarray) -> np.ndarray:
+        """The predicted class, (m,), for each row of `probabilities` (m, classes)."""
         decision = self._decision(probabilities)
         index = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
         return self.classes_[index]

@@ -16,10 +16,8 @@ from .ridge_path import Fit, Spectrum, by_centers, by_cholesky
 
 ALL_ROWS = 600  # up to here, every kernel is fitted to all rows
 SPECTRUM_ROWS = 2000  # up to here, every ridge
-_SHORTLIST_ROWS = (
-    500,
-    800,
-)  # of a larger table, on which kernels are chosen; of one beyond `SPECTRUM_ROWS`, ridges too
+# Rows of a larger table on which kernels are chosen; beyond `SPECTRUM_ROWS`, ridges too.
+_SHORTLIST_ROWS = 500, 800
 _SHORTLIST = 4  # kernels that are kept
 _LEAST_WEIGHT = 0.01
 
@@ -42,7 +40,9 @@ class Blend:
     parts: list[Part]
 
     def __init__(self, views: Views, centers: np.ndarray):
-        self.views, self.centers, self.parts = views, centers, []
+        self.views = views
+        self.centers = centers
+        self.parts = []
 
     def outputs(self, x: np.ndarray) -> np.ndarray:
         """(m, out) at new rows (m, d)."""
@@ -75,8 +75,8 @@ class Blend:
     @property
     def metric(self) -> np.ndarray | None:
         """Learned weights of the columns, if a kernel with them is in the average."""
-        found = [part.kernel.weights for part in self.parts if part.kernel.weights is not None]
-        return found[0] if found else None
+        metrics = [part.kernel.weights for part in self.parts if part.kernel.weights is not None]
+        return metrics[0] if metrics else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,10 +36,10 @@ class Softmax:
             gradient = np.append(by_slope, wrong.sum(axis=0)) + _STIFFNESS * pull
             return 0.5 * _STIFFNESS * float(pull @ pull) - float(log_p[np.arange(n), index].sum()), gradient
 
-        found = scipy.optimize.minimize(
+        optimum = scipy.optimize.minimize(
             loss, start, jac=True, method="L-BFGS-B", bounds=[(-3.0, 7.0)] + [(-20.0, 20.0)] * classes
         )
-        self.slope, self.offset = float(np.exp(found.x[0])), found.x[1:]
+        self.slope, self.offset = float(np.exp(optimum.x[0])), optimum.x[1:]
         self.share = share
 
     def probabilities(self, outputs: np.ndarray) -> np.ndarray:
@@ -72,12 +72,12 @@ class Errors:
         if spectrum is None:
             spectrum = Spectrum(next(matrices([kernel], made.blend.centers[places]))[1])
         fit = spectrum.fit((sizes[rows] / self.mean - 1.0)[:, None], RIDGES[12:])
-        found = self._sizes(fit.left_out)
-        gain = _log_score(error[rows], found) - _log_score(error[rows], np.full(len(rows), self.mean))
+        widths = self._sizes(fit.left_out)
+        gain = _log_score(error[rows], widths) - _log_score(error[rows], np.full(len(rows), self.mean))
         if gain.mean() > 2.0 * gain.std() / np.sqrt(len(rows)):
             self.kernel, self.coefficients = kernel, np.zeros((len(made.centers), 1))
             self.coefficients[places] = fit.coefficients
-            self.scaled = np.sort(error[rows] / found)
+            self.scaled = np.sort(error[rows] / widths)
 
     def terms(self) -> list[Term]:
         """What the sizes at new rows are made of."""

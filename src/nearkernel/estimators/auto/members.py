@@ -56,7 +56,10 @@ class Kernel:
     """A member with what it learned of the training rows: the view, the length or the weights of columns."""
 
     def __init__(self, member: Member, views: Views, length: float = 1.0, weights: np.ndarray | None = None):
-        self.member, self.views, self.length, self.weights = member, views, length, weights
+        self.member = member
+        self.views = views
+        self.length = length
+        self.weights = weights
 
     def rows(self, x: np.ndarray) -> np.ndarray:
         """Inputs (m, d) in the view of this kernel."""
@@ -79,11 +82,11 @@ def fitted_kernels(
         apart = pdist(seen, "cityblock")
         apart = apart[apart > 0]
         medians[view] = float(np.median(apart)) if len(apart) else 0.0
-    found = []
+    parts = []
     for member in members:
         length = member.size * medians[member.view] if member.kind == "laplace" else 1.0
-        found.append(Kernel(member, views, length or 1.0, weights if member is METRIC else None))
-    return found
+        parts.append(Kernel(member, views, length or 1.0, weights if member is METRIC else None))
+    return parts
 
 
 def matrices(
@@ -105,5 +108,5 @@ def matrices(
             continue
         apart = squareform(pdist(seen, "cityblock")) if others is None else cdist(seen, others, "cityblock")
         for i in places:
-            found = np.divide(apart, -kernels[i].length, out=apart if i == places[-1] else None)
-            yield i, np.exp(found, out=found)
+            exponent = np.divide(apart, -kernels[i].length, out=apart if i == places[-1] else None)
+            yield i, np.exp(exponent, out=exponent)

@@ -35,7 +35,7 @@ def learned_weights(x: np.ndarray, y: np.ndarray, random: np.random.RandomState)
         return None
     start = np.concatenate([np.zeros(d), [np.log(0.1)]])
     with one_thread(len(x)):
-        found = scipy.optimize.minimize(
+        optimum = scipy.optimize.minimize(
             negative_log_likelihood,
             start,
             args=(x, y),
@@ -44,7 +44,7 @@ def learned_weights(x: np.ndarray, y: np.ndarray, random: np.random.RandomState)
             bounds=[(-_FARTHEST, _FARTHEST)] * d + [(-9.0, 3.0)],
             options={"maxiter": _ITERATIONS},
         )
-    return np.exp(found.x[:-1]) if np.isfinite(found.fun) else None
+    return np.exp(optimum.x[:-1]) if np.isfinite(optimum.fun) else None
 
 
 def negative_log_likelihood(parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:

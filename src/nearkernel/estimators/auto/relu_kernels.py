@@ -23,7 +23,7 @@ def relu_kernels(x: np.ndarray, z: np.ndarray | None, wanted: Sequence[Layer]) -
     symmetric = z is None
     z = x if z is None else z
     lengths = _lengths(z)
-    found = [np.empty((len(x), len(z))) for _ in wanted]
+    matrices = [np.empty((len(x), len(z))) for _ in wanted]
     rows = max(1, _CHUNK // max(len(z), 1))
 
     def fill(at: int) -> None:
@@ -34,7 +34,7 @@ def relu_kernels(x: np.ndarray, z: np.ndarray | None, wanted: Sequence[Layer]) -
         kernel += BIAS_VAR
         layers = _layers(kernel, _lengths(x[part])[:, None], lengths[None, first:])
         for depth, (nngp, ntk) in zip(range(max(deep for deep, _ in wanted) + 1), layers, strict=False):
-            for matrix, (deep, tangent) in zip(found, wanted, strict=True):
+            for matrix, (deep, tangent) in zip(matrices, wanted, strict=True):
                 if deep == depth:
                     entries = ntk if tangent else nngp
                     matrix[part, first:] = entries
@@ -45,9 +45,9 @@ def relu_kernels(x: np.ndarray, z: np.ndarray | None, wanted: Sequence[Layer]) -
     for _ in in_order(fill, starts, cores() if len(starts) >= 4 else 1):
         pass
     if symmetric:
-        for matrix, layer in zip(found, wanted, strict=True):
+        for matrix, layer in zip(matrices, wanted, strict=True):
             np.fill_diagonal(matrix, relu_diagonal(x, *layer))
-    return found
+    return matrices
 
 
 def relu_diagonal(x: np.ndarray, depth: int, tangent: bool) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Which algorithm an estimator trains by."""
 
-from typing import Any
-
 import numpy as np
 
 from ..._base.check import shown
@@ -10,7 +8,9 @@ from ...dynamics.linear.tune import tune
 from ...kernels.base import AbstractKernel
 
 
-def chosen(algorithm: Any, kernel: AbstractKernel, x: np.ndarray, y: np.ndarray) -> SpectralAlgorithm:
+def chosen(
+    algorithm: SpectralAlgorithm | None, kernel: AbstractKernel, x: np.ndarray, y: np.ndarray
+) -> SpectralAlgorithm:
     """An algorithm itself, or for "ridge" and "flow" the one whose strength or time leave-one-out prefers."""
     if algorithm is None:
         return GradientFlow()

@@ -82,10 +82,10 @@ class Category(_Plan):
         place = {level: i for i, level in enumerate(self.levels)}
         fallback = place.get(OTHER, -1)
         index = np.array([place.get(ABSENT if v is None else v, fallback) for v in column.values], dtype=int)
-        found = np.zeros((len(index), len(self.levels)))
+        one_hot = np.zeros((len(index), len(self.levels)))
         known = np.flatnonzero(index >= 0)
-        found[known, index[known]] = 1.0
-        return found
+        one_hot[known, index[known]] = 1.0
+        return one_hot
 
     def unseen(self, column: Column) -> int:
         """How many values are of a level that was not kept."""
@@ -200,14 +200,14 @@ def _is_id(name: str, values: np.ndarray) -> bool:
 
 def _cycles(values: np.ndarray) -> tuple[str, ...]:
     span = values.max() - values.min()
-    found = []
+    plans = []
     if span > 90 * _DAY:
-        found.append("year")
+        plans.append("year")
     if span > 6 * _DAY:
-        found.append("week")
+        plans.append("week")
     if np.any(values % _DAY != values[0] % _DAY):
-        found.append("day")
-    return tuple(found)
+        plans.append("day")
+    return tuple(plans)
 
 
 def _phase(seconds: np.ndarray, cycle: str) -> np.ndarray:

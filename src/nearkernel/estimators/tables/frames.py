@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from ..._base.check import require_unmasked, shown
+from ..._base.types import Unchecked
 from .reading import CLOCK, EXACT, ISO, Column, Reading, arrow, numbers_column, text_column
 
 Frame = dict[str, Column]
-Readings = (
-    Mapping[str, Reading | None] | Sequence[Reading | None] | None
-)  # by name or by place; None: to be found
+# Readings of columns by name or by place; None: to be found.
+Readings = Mapping[str, Reading | None] | Sequence[Reading | None] | None
 
 
-def is_frame(table: Any) -> bool:
+def is_frame(table: Unchecked) -> bool:
     """Whether `table` has named columns."""
     if isinstance(table, np.ndarray):
         return table.dtype.names is not None
@@ -27,7 +26,7 @@ def is_frame(table: Any) -> bool:
     )
 
 
-def frame_of(table: Any, name: str = "X", readings: Readings = None) -> Frame:
+def frame_of(table: Unchecked, name: str = "X", readings: Readings = None) -> Frame:
     """The columns of a pandas, polars or Arrow table, of a dict of columns, or of an array (n, d).
 
     With `readings`, columns are read that way; if they have names, no others are read.
@@ -64,14 +63,14 @@ def _by_name(names: Sequence[str], readings: Readings) -> dict[str, Reading | No
     return dict(zip(names, known, strict=False))
 
 
-def _columns(table: Any, name: str, readings: Readings) -> Frame:
+def _columns(table: Unchecked, name: str, readings: Readings) -> Frame:
     """Those of a table that names them."""
     pa = arrow()  # a quarter of a second that arrays need not wait for
     try:
-        found = list(_mapped(table) if isinstance(table, Mapping) else _named(table))
-        _require_distinct([each for each, _, _ in found])
-        known = _by_name([each for each, _, _ in found], readings)
-        columns = {each: read(values, known[each]) for each, values, read in found if each in known}
+        given = list(_mapped(table) if isinstance(table, Mapping) else _named(table))
+        _require_distinct([each for each, _, _ in given])
+        known = _by_name([each for each, _, _ in given], readings)
+        columns = {each: read(values, known[each]) for each, values, read in given if each in known}
     except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
     if len({len(column.values) for column in columns.values()}) > 1:
@@ -85,7 +84,7 @@ def _require_distinct(names: Sequence[str]) -> None:
         raise ValueError(f"more than one column is called {twice!r}: rename or remove the others")
 
 
-def column_of(column: Any, reading: Reading | None = None) -> Column:
+def column_of(column: Unchecked, reading: Reading | None = None) -> Column:
     """One Arrow column."""
     pa = arrow()
     kind, types = column.type, pa.types
@@ -94,15 +93,15 @@ def column_of(column: Any, reading: Reading | None = None) -> Column:
         kind = column.type
     if types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view():
         return text_column(column.to_pylist() if kind == pa.string_view() else column, reading)
-    found = _typed(column)
+    typed = _typed(column)
     if reading is not None:
-        return found.read_as(reading, lambda: [as_text(each) for each in column.to_pylist()])
-    if types.is_integer(kind) and _share_floats(pa.compute.count_distinct(column).as_py(), found):
+        return typed.read_as(reading, lambda: [as_text(each) for each in column.to_pylist()])
+    if types.is_integer(kind) and _share_floats(pa.compute.count_distinct(column).as_py(), typed):
         return text_column([as_text(each) for each in column.to_pylist()], Reading("text"))
-    return found
+    return typed
 
 
-def _typed(column: Any) -> Column:
+def _typed(column: Unchecked) -> Column:
     """An Arrow column of any type but text."""
     pa = arrow()
     kind, types = column.type, pa.types
@@ -132,7 +131,7 @@ def _share_floats(distinct: int, found: Column) -> bool:
     return bool(np.abs(values).max(initial=0.0) > EXACT) and distinct > len(np.unique(values))
 
 
-def as_text(value: Any) -> str | None:
+def as_text(value: object) -> str | None:
     """A value as it is called among levels: 3.0 is 3, since a column with a gap makes floats of integers."""
     if _is_missing(value):
         return None
@@ -143,7 +142,7 @@ def as_text(value: Any) -> str | None:
     return str(value)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     """None, nan, NaT, NA of pandas, or masked."""
     if value is None or value is np.ma.masked:
         return True
@@ -158,24 +157,24 @@ def _is_missing(value: Any) -> bool:
 def _of_numbers(values: np.ndarray, reading: Reading | None = None) -> Column:
     """An array (n,) of a plain type."""
     if values.dtype.kind == "b":
-        found = Column("flag", values.astype(float), "bool")
+        column = Column("flag", values.astype(float), "bool")
     elif values.dtype.kind == "M":
         seconds = values.astype("datetime64[us]").astype(np.int64).astype(float) / 1e6
         seconds = np.where(np.isnat(values), np.nan, seconds)
-        found = Column("moment", seconds, str(values.dtype), found=Reading("moment", form=ISO))
+        column = Column("moment", seconds, str(values.dtype), found=Reading("moment", form=ISO))
     elif values.dtype.kind == "m":
         seconds = np.where(np.isnat(values), np.nan, values / np.timedelta64(1, "s"))
-        found = Column("number", seconds, str(values.dtype), found=Reading("number", form="duration"))
+        column = Column("number", seconds, str(values.dtype), found=Reading("number", form="duration"))
     elif values.dtype.kind in "iuf":
-        found = numbers_column(values.astype(np.float64), str(values.dtype))
-        if values.dtype.kind != "f" and _share_floats(len(np.unique(values)), found):
+        column = numbers_column(values.astype(np.float64), str(values.dtype))
+        if values.dtype.kind != "f" and _share_floats(len(np.unique(values)), column):
             reading = reading or Reading("text")
     else:
         raise ValueError(f"`X` must hold numbers, text or dates; got {values.dtype}.")
     if reading is None:
-        return found
+        return column
     plain = values.astype("datetime64[us]") if values.dtype.kind == "M" else values
-    return found.read_as(reading, lambda: [as_text(each) for each in plain.tolist()])
+    return column.read_as(reading, lambda: [as_text(each) for each in plain.tolist()])
 
 
 def column_of_objects(values: np.ndarray, reading: Reading | None = None) -> Column:
@@ -189,7 +188,7 @@ def column_of_objects(values: np.ndarray, reading: Reading | None = None) -> Col
     return column_of(column, reading)
 
 
-def _mixed(values: Sequence[Any], reading: Reading) -> Column:
+def _mixed(values: Sequence, reading: Reading) -> Column:
     """Each type of Python by itself, so that a value is read as it would be alone."""
     pa = arrow()
     held = np.full(len(values), None if reading.kind == "text" else np.nan, dtype=object)
@@ -207,7 +206,7 @@ def _mixed(values: Sequence[Any], reading: Reading) -> Column:
     return Column(reading.kind, held, "mixed", infinite, unread, reading)
 
 
-def _written(values: Sequence[Any]) -> list[str | None]:
+def _written(values: Sequence) -> list[str | None]:
     """Mixed values as text; numbers get the decimal sign that the text among them has."""
     reading = text_column([each if isinstance(each, str) else None for each in values]).reading
     comma = reading.kind == "number" and reading.decimal == ","
@@ -218,7 +217,7 @@ def _written(values: Sequence[Any]) -> list[str | None]:
     ]
 
 
-_Found = tuple[str, Any, Callable[[Any, Reading | None], Column]]
+_Found = tuple[str, Unchecked, Callable[[Unchecked, Reading | None], Column]]
 
 
 def _mapped(table: Mapping) -> list[_Found]:
@@ -226,7 +225,7 @@ def _mapped(table: Mapping) -> list[_Found]:
     return [(str(key), _listed(each), _of_any) for key, each in table.items()]
 
 
-def _named(table: Any) -> list[_Found]:
+def _named(table: Unchecked) -> list[_Found]:
     """A frame of another library. The index of a pandas frame numbers rows: it is not one of the columns."""
     pa = arrow()
     if isinstance(table, np.ndarray):  # of records
@@ -238,20 +237,20 @@ def _named(table: Any) -> list[_Found]:
         raise ValueError("it is lazy: pass X.collect()")
     if hasattr(table, "__arrow_c_stream__"):
         try:
-            found = pa.table(table)
+            arrow_table = pa.table(table)
         except (pa.ArrowException, TypeError, ValueError):
             if not hasattr(table, "iloc"):  # by which it is read column by column
                 raise
         else:
-            index = (found.schema.pandas_metadata or {}).get("index_columns", [])
-            places = [i for i, each in enumerate(found.column_names) if each not in index]
-            return [(found.column_names[i], found.column(i), column_of) for i in places]
+            index = (arrow_table.schema.pandas_metadata or {}).get("index_columns", [])
+            places = [i for i, each in enumerate(arrow_table.column_names) if each not in index]
+            return [(arrow_table.column_names[i], arrow_table.column(i), column_of) for i in places]
     if not hasattr(table, "columns"):
         raise ValueError("it has no columns: pass a table")
     return [(str(each), np.asarray(table.iloc[:, i]), _of_any) for i, each in enumerate(table.columns)]
 
 
-def _of_any(values: Any, reading: Reading | None = None) -> Column:
+def _of_any(values: Unchecked, reading: Reading | None = None) -> Column:
     """Values that Arrow takes, or numbers and text side by side."""
     pa = arrow()
     if isinstance(values, pa.Array):
@@ -263,7 +262,7 @@ def _of_any(values: Any, reading: Reading | None = None) -> Column:
     return column_of(column, reading)
 
 
-def _listed(values: Any) -> Any:
+def _listed(values: Unchecked) -> Unchecked:
     """One value per row; masked ones are missing."""
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     if isinstance(values, list | tuple):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ..._base.types import ArrayLike
 from ..estimator import Estimator
 from .columns import Category, Plan, Remark, planned
 from .frames import Frame, Readings, frame_of, is_frame
@@ -43,7 +45,7 @@ class PrepareTable(TransformerMixin, Estimator):
     remarks_: list[Remark]
     _readings: dict[str, Reading] | None = None  # None in model files that were written without them
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike | Frame, y: ArrayLike | None = None) -> Self:
         """Choose an encoding for each column of `X`, a table of n rows; `y` is ignored."""
         frame = frame_of(X)
         self.names_in_, self.n_features_in_ = list(frame), len(frame)
@@ -72,7 +74,7 @@ class PrepareTable(TransformerMixin, Estimator):
             )
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: ArrayLike | Frame) -> np.ndarray:
         """The columns (m, k) of `get_feature_names_out()` for `X`; columns that `fit` did not see are ignored."""
         check_is_fitted(self)
         frame = self._checked(X)
@@ -80,7 +82,7 @@ class PrepareTable(TransformerMixin, Estimator):
             return np.zeros((max((len(column.values) for column in frame.values()), default=0), 1))
         return np.concatenate([plan.encoded(frame[plan.name]) for plan in self.columns_], axis=1)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """The names of the columns that `transform` returns; `input_features` is ignored."""
         check_is_fitted(self)
         names = [name for plan in self.columns_ for name in plan.features]
@@ -90,13 +92,13 @@ class PrepareTable(TransformerMixin, Estimator):
         """For each column that `transform` returns, the index in `columns_` of the column it comes from."""
         return np.concatenate([[i] * len(plan.features) for i, plan in enumerate(self.columns_)]).astype(int)
 
-    def surprises(self, X: Any) -> list[str]:
+    def surprises(self, X: ArrayLike | Frame) -> list[str]:
         """Messages on missing values, values of another kind or format, and category levels in new rows `X` that the
         training rows did not have."""
         check_is_fitted(self)
-        frame, found = self._checked(X), []
+        frame, surprises = self._checked(X), []
         if self._readings is None:
-            found.append(
+            surprises.append(
                 "the model file does not say how its columns are written, so new rows are read by themselves: fit and "
                 "save the model again"
             )
@@ -110,18 +112,18 @@ class PrepareTable(TransformerMixin, Estimator):
                 (unseen, "belong to unseen or rare levels"),
             ):
                 if count:
-                    found.append(f"{plan.name}: {count} of {len(column.values)} values {what}")
-        return found
+                    surprises.append(f"{plan.name}: {count} of {len(column.values)} values {what}")
+        return surprises
 
-    def _formats(self) -> dict[str, Reading | None]:
+    def formats(self) -> dict[str, Reading | None]:
         """How each column of new rows is to be read; None where that has to be found out."""
         if self._readings is not None:
             return {**self._readings}
         levels = {plan.name: Reading("text") for plan in self.columns_ if isinstance(plan, Category)}
         return {name: levels.get(name) for name in self.names_in_}
 
-    def _checked(self, X: Any) -> Frame:
-        named, formats = self._named and is_frame(X), self._formats()
+    def _checked(self, X: ArrayLike | Frame) -> Frame:
+        named, formats = self._named and is_frame(X), self.formats()
         known: Readings = [*formats.values()]
         if named:
             known = {plan.name: formats[plan.name] for plan in self.columns_} or None
@@ -144,7 +146,7 @@ class PrepareTable(TransformerMixin, Estimator):
             )
         return frame | {plan.name: plan.taking(frame[plan.name]) for plan in self.columns_}
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True

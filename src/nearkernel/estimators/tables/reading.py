@@ -9,11 +9,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
 from ..._base.extra import needing
+from ..._base.types import Unchecked
 
 MISSING = {
     "", "?", "-", "--", "na", "n/a", "nan", "none", "null", "missing", "#n/a", "unknown", "#na", "<na>", "nat",
@@ -48,10 +49,11 @@ def _numbers_with(decimal: str) -> re.Pattern[str]:
 
 
 _NUMBERS = {decimal: _numbers_with(decimal) for decimal in _APART}
+# Translates numbers to the way Python writes them.
 _BARE = {
     decimal: str.maketrans({**dict.fromkeys(f"{apart}'’"), **({decimal: "."} if decimal else {})})
     for decimal, apart in _APART.items()
-}  # to the way Python writes numbers
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Column:
         return Column(reading.kind, held, self.type, unread=lost, found=reading)
 
 
-def arrow() -> Any:
+def arrow() -> ModuleType:
     with needing("a table of named columns or text"):
         import pyarrow
         import pyarrow.compute
@@ -134,21 +136,21 @@ def numbers_column(values: np.ndarray, name: str = "", found: Reading | None = N
     return Column("number", np.where(infinite, np.nan, values), name, int(infinite.sum()), found=found)
 
 
-def text_column(values: Any, reading: Reading | None = None) -> Column:
+def text_column(values: Unchecked, reading: Reading | None = None) -> Column:
     """Text (n,) with None, read as `reading` says; without it as numbers or moments if nearly all values are."""
     pa = arrow()
     if not isinstance(values, pa.ChunkedArray):
         values = pa.chunked_array([pa.array(values, pa.string())])
     values = values.cast(pa.string())
-    found = _plain_numbers(values, reading)
-    if found is not None:
-        return found
+    numbers = _plain_numbers(values, reading)
+    if numbers is not None:
+        return numbers
     texts = pa.compute.utf8_trim_whitespace(values)
     gone = pa.compute.is_in(pa.compute.utf8_lower(texts), value_set=pa.array(sorted(MISSING)))
     texts = pa.compute.if_else(gone, pa.scalar(None, pa.string()), texts)
-    found = _plain_numbers(texts, reading)
-    if found is not None:
-        return found
+    numbers = _plain_numbers(texts, reading)
+    if numbers is not None:
+        return numbers
     held = np.array([*texts.to_pylist(), None], dtype=object)[:-1]
     given = [v for v in held if v is not None]
     if reading is None:
@@ -165,7 +167,7 @@ def text_column(values: Any, reading: Reading | None = None) -> Column:
     return dataclasses.replace(column, kind=reading.kind, unread=lost)
 
 
-def _plain_numbers(texts: Any, reading: Reading | None) -> Column | None:
+def _plain_numbers(texts: Unchecked, reading: Reading | None) -> Column | None:
     """The same as below for numbers without any signs, without a look at each of them."""
     pa = arrow()
     if reading is not None and (
@@ -192,7 +194,7 @@ def inferred(given: Sequence[str]) -> Reading:
     counts = Counter(given)
     least = _MOSTLY * len(given)
 
-    def enough(fits: Callable[[str], Any]) -> bool:
+    def enough(fits: Callable[[str], object]) -> bool:
         return sum(count for v, count in counts.items() if fits(v)) >= least
 
     if all(v.lower() in _TRUTH for v in counts):
@@ -270,10 +272,10 @@ def _decimal(given: Sequence[str]) -> str:
 
 
 def _seconds(text: str) -> float:
-    found = _CLOCK.fullmatch(text)
-    if found is None:
+    clock = _CLOCK.fullmatch(text)
+    if clock is None:
         return math.nan
-    hours, minutes, seconds = found.groups()
+    hours, minutes, seconds = clock.groups()
     return 3600.0 * int(hours) + 60.0 * int(minutes) + float(seconds or 0.0)
 
 
@@ -294,7 +296,7 @@ def since_1970(moment: datetime.datetime) -> float:
 
 
 def _form_of_dates(
-    given: Sequence[str], enough: Callable[[Callable[[str], Any]], bool], least: float
+    given: Sequence[str], enough: Callable[[Callable[[str], object]], bool], least: float
 ) -> str | None:
     """The format that reads most of the text, if it reads nearly all of it."""
     sample = given[0]

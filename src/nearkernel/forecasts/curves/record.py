@@ -97,8 +97,8 @@ class LearningCurveResult:
         """The slope, and the weights of ln E at the sizes of the tail in it."""
         used = self.tail.sizes >= share * self.n * 0.99
         log = np.where(used, np.log(self.tail.sizes), 0.0)
-        centred = np.where(used, log - log[used].mean(), 0.0)
-        weights = -centred / max((centred**2).sum(), 1e-300)
+        centered = np.where(used, log - log[used].mean(), 0.0)
+        weights = -centered / max((centered**2).sum(), 1e-300)
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(weights[used] @ np.log(self.tail.error[used])), weights
 
@@ -189,15 +189,15 @@ class LearningCurveResult:
 
         axes = given_or_new(axes)
         axes.plot(self.sizes, self.error, "-", label="predicted")
-        colour = axes.lines[-1].get_color()
+        color = axes.lines[-1].get_color()
         band = _SIGMAS * self.sem
         axes.fill_between(
-            self.sizes, self.error - band, self.error + band, color=colour, alpha=0.2, linewidth=0
+            self.sizes, self.error - band, self.error + band, color=color, alpha=0.2, linewidth=0
         )
         ahead = self.extrapolate(np.geomspace(self.n, 2 * self.n, 9))
         if ahead.trusted:
-            axes.plot(ahead.sizes, ahead.error, ":", color=colour, label="extrapolated")
-            axes.fill_between(ahead.sizes, ahead.low, ahead.high, color=colour, alpha=0.1, linewidth=0)
+            axes.plot(ahead.sizes, ahead.error, ":", color=color, label="extrapolated")
+            axes.fill_between(ahead.sizes, ahead.low, ahead.high, color=color, alpha=0.1, linewidth=0)
         if self.trained is not None:
             spread = self.trained.spread if self.trained.fits > 1 else None
             axes.errorbar(

@@ -12,19 +12,19 @@ from .drivers import AbstractSystem
 class CloudSystem(AbstractSystem):
     """A network of clouds with its training inputs `xi` (n, k) and new inputs `xi_new` (m, k).
 
-    **Arguments:** `look`: new directions are looked for every so many steps, and at steps 1, 2, 4, 8, ...; `centred`:
+    **Arguments:** `look`: new directions are looked for every so many steps, and at steps 1, 2, 4, 8, ...; `centered`:
     whether the outputs at initialization, which are 0 in the limit, are subtracted.
     """
 
     def __init__(
-        self, network: CloudNetwork, xi: np.ndarray, xi_new: np.ndarray, look: int = 1, centred: bool = False
+        self, network: CloudNetwork, xi: np.ndarray, xi_new: np.ndarray, look: int = 1, centered: bool = False
     ):
         self.network, self.xi, self.xi_new, self._look = network, xi, xi_new, look
         self._start, self._start_new = np.zeros(()), np.zeros(())
         self._learns = True
         self._fields: Fields | None = None
         starts = self.outputs(), self.new_outputs()  # all points are met before training
-        if centred:
+        if centered:
             self._start, self._start_new = starts
 
     def at_step(self, step: int) -> None:

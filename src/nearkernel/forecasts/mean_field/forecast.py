@@ -56,7 +56,7 @@ class RichForecast(AbstractForecast):
 
     def _trained(self) -> tuple[MLP | Scaled, np.ndarray]:
         problem = self._problem
-        return Scaled(problem.net, problem.alpha, problem.centred), problem.y
+        return Scaled(problem.net, problem.alpha, problem.centered), problem.y
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values[..., 0] if self._vector else values

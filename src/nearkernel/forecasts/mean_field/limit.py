@@ -152,7 +152,7 @@ class _Draws(_Progressing):
         problem = self.problem
 
         def one(draw: int) -> np.ndarray:
-            make = lambda: problem.system(problem.drawn(NARROW, draw), problem.centred)
+            make = lambda: problem.system(problem.drawn(NARROW, draw), problem.centered)
             run = problem.run(make, problem.driver(), self.of(draw), every=10**9)
             self.of(draw)(1.0)
             return np.full_like(run.new[0], np.nan) if run.failure else run.new[-1]

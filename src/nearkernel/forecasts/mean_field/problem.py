@@ -58,14 +58,14 @@ class Problem:
         self,
         net: MLP,
         alpha: float,
-        centred: bool,
+        centered: bool,
         data: tuple[np.ndarray, np.ndarray, np.ndarray],
         algorithm: AbstractAlgorithm,
         loss: tuple[Callable, Any],
         clouds: "MeanField",
         speed: float,
     ):
-        self.net, self.alpha, self.centred, self.speed = net, alpha, centred, speed
+        self.net, self.alpha, self.centered, self.speed = net, alpha, centered, speed
         self.algorithm, self.clouds = algorithm, clouds
         self.x, self.y, self.x_new = data
         self.loss = loss
@@ -94,7 +94,7 @@ class Problem:
         algorithm: Any = dataclasses.replace(self.algorithm, **end)
         data = (self.x, self.y, self.x_new if x_new is None else x_new)
         return Problem(
-            self.net, self.alpha, self.centred, data, algorithm, self.loss, self.clouds, self.speed
+            self.net, self.alpha, self.centered, data, algorithm, self.loss, self.clouds, self.speed
         )
 
     def driver(self) -> Descent | Flow:
@@ -137,9 +137,9 @@ class Problem:
             self.layout, [PlainCloud(size, rng) for size in sizes], self.xi.shape[1], self.tol
         )
 
-    def system(self, network: CloudNetwork, centred: bool = False) -> CloudSystem:
+    def system(self, network: CloudNetwork, centered: bool = False) -> CloudSystem:
         n = len(self.x)
-        return CloudSystem(network, self.xi[:n], self.xi[n:], self.clouds.look, centred)
+        return CloudSystem(network, self.xi[:n], self.xi[n:], self.clouds.look, centered)
 
     @property
     def anchored(self) -> bool:

@@ -32,7 +32,7 @@ class _Setting(NamedTuple):
     weight_var: float
     bias_var: float
     richness: float
-    centred: bool
+    centered: bool
     flows: bool
     batch_size: int | None
 
@@ -63,7 +63,7 @@ def _constant(problem: Problem, times: np.ndarray, scramble: int) -> np.ndarray:
     flows = isinstance(driver, Flow)
     setting = _Setting(
         layout.activations[0], problem.loss[0], layout.weight_vars[1], layout.bias_vars[1], layout.richness,
-        problem.centred,
+        problem.centered,
         flows, getattr(chosen, "batch_size", None),
     )  # fmt: skip
     rates = problem.speed * np.diff(times) if isinstance(driver, Flow) else driver.rates
@@ -96,7 +96,7 @@ def _trained(setting, weights, start, data, rates, damping, key):
         first, readout, bias = state
         return (root * (setting.activation(points @ first) * weights) @ readout.T + bias) / gamma
 
-    zero, zero_new = (outputs(state, points) * setting.centred for points in (xi, xi_new))
+    zero, zero_new = (outputs(state, points) * setting.centered for points in (xi, xi_new))
 
     def force(state, step):
         first, readout, _ = state

@@ -77,7 +77,7 @@ class MeanField(AbstractTheory[RichForecast]):
 
     def forecast(self, problem: Posed, x_new: np.ndarray) -> RichForecast:
         scaled = problem.model if isinstance(problem.model, Scaled) else None
-        alpha, centered = (1.0, False) if scaled is None else (float(scaled.alpha), scaled.centred)
+        alpha, centered = (1.0, False) if scaled is None else (float(scaled.alpha), scaled.centered)
         net, own = _mean_field(problem.net)
         if net.dense(len(net.widths)).bias_var > 0 and not centered:
             raise ValueError(

@@ -64,8 +64,8 @@ def adapted_mean(
 ) -> Adapted:
     """The posterior mean of a network with one hidden layer of `net.widths[0]` neurons that learns features.
 
-    For targets that the prior does not fit (`misfit` of `nk.posterior(..., theory=nk.FiniteWidth())` above 2) the mean is
-    within 1 to 7 % of sampled networks, while a Gaussian process of fixed or random scale is off by 5 to 30 %. The variance is less
+    For targets that the prior does not fit (the `misfit` of a `FinitePosterior` is above 2) the mean is within 1 to 7 %
+    of sampled networks, while a Gaussian process of fixed or random scale is off by 5 to 30 %. The variance is less
     accurate: take it from `posterior`.
 
     **Arguments:** `net`, an `nk.MLP` with one hidden layer, in NTK or standard scaling; `x` (n, d); `y` (n,); `x_new`

@@ -4,13 +4,14 @@ The entropy number $\epsilon_n(K)$ is the least $\epsilon$ for which $2^n$ balls
 error of the best $n$-bit code for its members. Every bound is rigorous; the docstring that states it gives the proof.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import inputs, numeric, plain_array, positive, shown, whole
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ...kernels.function_space.mercer import mercer
 from ...kernels.function_space.positivity import KernelLike
 
@@ -48,7 +49,7 @@ class EntropyBounds(Result, eqx.Module):
         )
 
 
-def _whole_bits(bits: Any) -> np.ndarray:
+def _whole_bits(bits: ArrayLike) -> np.ndarray:
     array = np.atleast_1d(plain_array(bits, "bits"))
     if array.ndim != 1 or array.dtype.kind not in "iu" or array.min(initial=0) < 0 or not array.size:
         raise ValueError(f"`bits` must be an integer of at least 0, or a vector of them; got {shown(bits)}.")
@@ -57,7 +58,7 @@ def _whole_bits(bits: Any) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def ellipsoid_entropy(axes: Any, bits: Any, tail: float = 0.0) -> EntropyBounds:
+def ellipsoid_entropy(axes: ArrayLike, bits: ArrayLike, tail: float = 0.0) -> EntropyBounds:
     r"""Bounds on the entropy numbers of the ellipsoid $\sum_i x_i^2 / s_i^2 \le 1$ in a Hilbert space.
 
     **Arguments:** `axes`, half-axes $s_1, s_2, \ldots$ (k,) in any order; `bits` n, a number or a vector; `tail`, a
@@ -84,9 +85,8 @@ def ellipsoid_entropy(axes: Any, bits: Any, tail: float = 0.0) -> EntropyBounds:
         squares = np.logaddexp(
             np.log1p(_SPLITS) + 2 * (np.log(2 * s) - np.log(d))[:, None], np.log1p(1 / _SPLITS)
         )
-        count = np.min(np.cumsum(squares, axis=0), axis=1) / (
-            2 * np.log(2.0)
-        )  # of points, in bits, for every k
+        # The number of points, in bits, for every k.
+        count = np.min(np.cumsum(squares, axis=0), axis=1) / (2 * np.log(2.0))
         radius = np.hypot(d, rest)
         best = np.where(count <= n[:, None], radius, np.inf).min(axis=1)
         upper = np.minimum(upper, best)
@@ -106,7 +106,7 @@ def _boxes(s: np.ndarray, most: int, tail: float) -> np.ndarray:
     return np.array(radii)
 
 
-def kernel_axes(kernel: KernelLike, x: Any, weights: Any = None) -> np.ndarray:
+def kernel_axes(kernel: KernelLike, x: ArrayLike, weights: ArrayLike | None = None) -> np.ndarray:
     """The half-axes (r,), descending, of the unit ball in the Hilbert space of `kernel`.
 
     The distance between two functions is the root mean square of their difference over the points `x` (n, d), with
@@ -115,7 +115,7 @@ def kernel_axes(kernel: KernelLike, x: Any, weights: Any = None) -> np.ndarray:
     return np.sqrt(mercer(kernel, x, weights).values)
 
 
-def set_entropy(functions: Any, bits: Any) -> EntropyBounds:
+def set_entropy(functions: ArrayLike, bits: ArrayLike) -> EntropyBounds:
     """Bounds on the entropy numbers of a finite set, the rows of `functions` (N, D), for `bits` n.
 
     Each new center is the member farthest from all previous ones. The first m centers cover the set with radius $r_m$,
@@ -142,7 +142,7 @@ def farthest_points(functions: np.ndarray, count: int) -> tuple[np.ndarray, np.n
         chosen.append(far)
 
 
-def set_packing(functions: Any, radius: float) -> int:
+def set_packing(functions: ArrayLike, radius: float) -> int:
     """The number of members of a finite set that are more than 2 `radius` apart from each other, found greedily.
 
     Balls of this radius around them are disjoint. Each new member is the farthest from the previous ones, so all others
@@ -155,7 +155,9 @@ def set_packing(functions: Any, radius: float) -> int:
     return int(np.sum(radii > 2 * radius)) + 1
 
 
-def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0, dim: int = 1) -> EntropyBounds:
+def lipschitz_entropy(
+    bits: ArrayLike, length: float = 1.0, constant: float = 1.0, dim: int = 1
+) -> EntropyBounds:
     r"""The entropy numbers of Lipschitz functions of one or several variables, in the maximum norm.
 
     The functions satisfy $|f(x) - f(y)| \le C \max_i |x_i - y_i|$ on $[0, \ell]^d$ and $f(0) = 0$. The entropy numbers
@@ -191,7 +193,7 @@ def _root(value: int, d: int) -> int:
     return k if k**d <= value else k - 1
 
 
-def ellipsoid_width(axes: Any, dims: int) -> float:
+def ellipsoid_width(axes: ArrayLike, dims: int) -> float:
     r"""The stable width $\delta_n$ of an ellipsoid: exactly its (n + 1)-th half-axis $s_{n+1}$.
 
     Projecting to the first n coordinates and back is 1-Lipschitz and has error $s_{n+1}$. No continuous pair is

@@ -7,13 +7,14 @@ r"""The regularity of functions, and the error of reconstructing them from their
   posterior covariance.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import inputs, numeric
+from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
 from ...activations.base import AbstractActivation
 from ...kernels.function_space.positivity import KernelLike, cross, positive_gram
@@ -31,7 +32,7 @@ class LipschitzBoundsResult(NamedTuple):
 
 
 @in_float64
-def lipschitz_bounds(net: MLP, params: Any, x: Any) -> LipschitzBoundsResult:
+def lipschitz_bounds(net: MLP, params: Params, x: ArrayLike) -> LipschitzBoundsResult:
     """Bounds on the Lipschitz constant of a network, with Euclidean norms of inputs and outputs.
 
     `lower`: the largest norm of the Jacobian at the points `x`. `upper`: the product of the spectral norms of the
@@ -64,7 +65,7 @@ def _largest_slope(activation: AbstractActivation) -> float:
 
 
 @in_float64
-def sampling_width(kernel: KernelLike, seen: Any, x: Any) -> float:
+def sampling_width(kernel: KernelLike, seen: ArrayLike, x: ArrayLike) -> float:
     """The worst-case error of the best reconstruction of functions in the kernel's unit ball from values at `seen`.
 
     Errors are root mean squares over the points `x`. The best method is kernel interpolation. No other method does

@@ -12,14 +12,13 @@ A projection that preserves distances between centers need not be 1-Lipschitz on
 here it is scaled until it is, on all pairs of the set.
 """
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import inputs, whole
 from ..._base.keys import Key, generator
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.blas import one_thread
 from ..._run.memory import require_fits
 from .metric_entropy import farthest_points
@@ -43,7 +42,7 @@ class LipschitzExtension(Result, eqx.Module):
     values: np.ndarray
     constant: float
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: ArrayLike) -> np.ndarray:
         """The extension at points `x` (q, m): (q, D)."""
         with one_thread():
             return self.weights(inputs(x, "x", self.sources.shape[1])) @ self.values
@@ -56,8 +55,8 @@ class LipschitzExtension(Result, eqx.Module):
         pairs = (pairs + squared_distances(self.values, self.values) / self.constant**2) / unit
         linear = 2 * away / unit
         k = len(pairs)
-        centred = pairs - pairs.mean(0) - pairs.mean(1)[:, None] + pairs.mean()
-        rate = 1 / max(-float(np.linalg.eigvalsh(centred)[0]), 1e-12) if k > 1 else 1.0
+        centered = pairs - pairs.mean(0) - pairs.mean(1)[:, None] + pairs.mean()
+        rate = 1 / max(-float(np.linalg.eigvalsh(centered)[0]), 1e-12) if k > 1 else 1.0
         best = np.eye(k)[away.argmin(axis=1)]
         ahead, momentum = best.copy(), np.ones(len(x))
         active = np.arange(len(x))
@@ -107,16 +106,16 @@ class StablePairResult(Result, eqx.Module):
         r"""Whether `error` is at most $3 \epsilon_n$ without knowing $\epsilon_n$: it is at most $\frac32 r$."""
         return self.error <= 1.5 * self.radius
 
-    def encode(self, functions: Any) -> np.ndarray:
+    def encode(self, functions: ArrayLike) -> np.ndarray:
         """The codes (q, m) of `functions` (q, D)."""
         return inputs(functions, "functions", len(self.projection)) @ self.projection
 
-    def decode(self, codes: Any) -> np.ndarray:
+    def decode(self, codes: ArrayLike) -> np.ndarray:
         """The functions (q, D) of `codes` (q, m)."""
         return self.decoder(codes)
 
 
-def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StablePairResult:
+def stable_pair(functions: ArrayLike, bits: int, key: Key, tries: int = 20) -> StablePairResult:
     r"""A pair of maps that proves $\delta_{32 n} \le 3\, \epsilon_n$ on a finite set, with its measured error.
 
     **Arguments:** `functions` (N, D), one per row, in a Euclidean space; `bits` n >= 1; `key`, for the projection;
@@ -129,20 +128,20 @@ def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StableP
         "use fewer `bits`",
     )
     chosen, radii = farthest_points(functions, min(2**n, len(functions)))
-    chosen = chosen[: max(1, int(np.sum(np.append(np.inf, radii[:-1]) > 0)))]  # no centre twice
-    centres, dims = functions[chosen], 32 * n
+    chosen = chosen[: max(1, int(np.sum(np.append(np.inf, radii[:-1]) > 0)))]  # no center twice
+    centers, dims = functions[chosen], 32 * n
     rng = generator(key)
     for _ in range(whole(tries, "tries", 1)):
         projection = rng.normal(size=(functions.shape[1], dims)) / np.sqrt(dims)
         projection /= largest_stretch(functions, functions @ projection)
-        constant = largest_stretch(centres @ projection, centres)
+        constant = largest_stretch(centers @ projection, centers)
         if constant <= 2:
             break
     else:
         raise ValueError(
             f"none of `tries` = {tries} projections preserved distances within a factor of 2: increase `tries`."
         )
-    decoder = LipschitzExtension(centres @ projection, centres, constant)
+    decoder = LipschitzExtension(centers @ projection, centers, constant)
     codes = functions @ projection
     back = decoder(codes)
     error = float(np.sqrt(np.max(np.sum((functions - back) ** 2, axis=1))))
@@ -160,9 +159,8 @@ def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def largest_stretch(x: np.ndarray, y: np.ndarray) -> float:
     """The largest |y_i - y_j| / |x_i - x_j| over pairs that differ, 1 if there are none."""
     before, after = squared_distances(x, x), squared_distances(y, y)
-    apart = before > 1e-13 * max(
-        float(np.sum(x * x, axis=1).max()), 1e-300
-    )  # else the difference is rounding
+    # Below this the difference is rounding.
+    apart = before > 1e-13 * max(float(np.sum(x * x, axis=1).max()), 1e-300)
     return float(np.sqrt(np.max(after[apart] / before[apart]))) if apart.any() else 1.0
 
 

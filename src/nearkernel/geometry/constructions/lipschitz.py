@@ -1,13 +1,12 @@
 """The optimal code of Lipschitz functions: encoding to bits, and decoding."""
 
-from typing import Any
-
 import numpy as np
 
 from ..._base.check import numeric, plain_array, positive, shown
+from ..._base.types import ArrayLike
 
 
-def lipschitz_code(values: Any, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
+def lipschitz_code(values: ArrayLike, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
     r"""The optimal code of a function with $f(0) = 0$ and Lipschitz constant $C$ = `constant`: n bits, True where the
     slope is positive.
 
@@ -32,7 +31,7 @@ def lipschitz_code(values: Any, length: float = 1.0, constant: float = 1.0) -> n
     return np.array(code, dtype=bool)
 
 
-def lipschitz_decode(code: Any, x: Any, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
+def lipschitz_decode(code: ArrayLike, x: ArrayLike, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
     """Decodes `lipschitz_code`: the function at `x` in [0, length].
 
     **Arguments:** `code`, the bits; `x`; `length`, `constant`: same as `lipschitz_code`.

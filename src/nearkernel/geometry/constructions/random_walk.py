@@ -1,14 +1,13 @@
 """A random walk whose steps depend on where it is: noise alone pushes it to where noise is small."""
 
-from typing import Any
-
 import numpy as np
 
 from ..._base.check import plain_array
+from ..._base.types import ArrayLike
 from ..._run.memory import require_fits
 
 
-def walk_density(steps: Any) -> np.ndarray:
+def walk_density(steps: ArrayLike) -> np.ndarray:
     """The stationary probabilities (n,) of a random walk on a circle of n sites that jumps by `steps[i]` up or down
     from site i.
 

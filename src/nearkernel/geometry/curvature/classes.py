@@ -16,7 +16,7 @@ with $c' \ne c$ in the first three; they sum to $G$ exactly. All weights are $w_
 averages would not add up.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -25,6 +25,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ..._base.check import class_names, inputs, numeric, plain_array, whole
+from ..._base.types import ArrayLike, Params, PyTree
 from ..._run.precision import in_float64
 from ...models.base import AbstractModel
 from ...models.networks.network import AbstractNetwork
@@ -35,7 +36,7 @@ from .symmetric import AbstractOperator
 PARTS = np.eye(4)  # class, cross, within, same: data, not names, so that one compilation serves all
 
 
-def class_labels(labels: Any, n: int, least: int = 2) -> tuple[np.ndarray, int]:
+def class_labels(labels: ArrayLike, n: int, least: int = 2) -> tuple[np.ndarray, int]:
     """(n,) class numbers 0 .. C - 1 (one-hot rows are read too) and C; every class must occur."""
     array = plain_array(labels, "labels")
     if _is_one_hot(array):
@@ -52,7 +53,7 @@ def _is_one_hot(array: np.ndarray) -> bool:
     return bool(np.isin(array, (0, 1)).all() and (array.sum(axis=1) == 1).all())
 
 
-def output_labels(labels: Any, n: int, out: int) -> np.ndarray:
+def output_labels(labels: ArrayLike, n: int, out: int) -> np.ndarray:
     """(n,) output numbers 0 .. out - 1: as given if such numbers or one-hot rows, else classes in sorted order."""
     array = plain_array(labels, "labels")
     index, classes = class_labels(labels, n)
@@ -71,11 +72,11 @@ class ClassSplit(NamedTuple):
     **Fields:** `between`, `cross`, `within`, `same`, which sum to `total`.
     """
 
-    between: Any
-    cross: Any
-    within: Any
-    same: Any
-    total: Any
+    between: PyTree
+    cross: PyTree
+    within: PyTree
+    same: PyTree
+    total: PyTree
 
 
 class _Means(eqx.Module):
@@ -84,7 +85,7 @@ class _Means(eqx.Module):
     own: jax.Array  # (n, C) one-hot true class
     weights: jax.Array  # (n, C) w_icc'
 
-    def part(self, part: Any, s: jax.Array) -> jax.Array:
+    def part(self, part: PyTree, s: jax.Array) -> jax.Array:
         """Of values s_icc' (n, C, ...): w_icc' times what the part sees of them, whose parts sum to w_icc' s_icc'."""
         extra = (1,) * (s.ndim - 2)
         own = self.own.reshape(*self.own.shape, *extra)
@@ -108,7 +109,7 @@ class GaussNewtonPart(AbstractOperator):
     """One part of the cross-entropy Gauss-Newton matrix, as an operator; made by `gauss_newton_classes`."""
 
     model: AbstractModel
-    params: Any
+    params: Params
     x: jax.Array
     own: jax.Array
     part: jax.Array  # a row of PARTS
@@ -124,16 +125,15 @@ class GaussNewtonPart(AbstractOperator):
             p = jax.nn.softmax(z, axis=-1)
             along = jnp.sum(p * dz, axis=1, keepdims=True) - dz  # g_icc' . vector for every label c'
             coefficient = _Means(self.own, p).part(self.part, along)
-            return (
-                coefficient.sum(axis=1, keepdims=True) * p - coefficient
-            )  # sum over c' of coefficient (p - e_c')
+            # The sum over c' of coefficient (p - e_c').
+            return coefficient.sum(axis=1, keepdims=True) * p - coefficient
 
-        found = sandwich(self.model, self.params, self.x, unravel(vector), outer)
-        return ravel_pytree(found)[0]
+        product = sandwich(self.model, self.params, self.x, unravel(vector), outer)
+        return ravel_pytree(product)[0]
 
 
 @in_float64
-def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any) -> ClassSplit:
+def gauss_newton_classes(model: AbstractModel, params: Params, x: ArrayLike, labels: ArrayLike) -> ClassSplit:
     r"""The Gauss-Newton matrix of the cross-entropy, split by class into operators that sum to it exactly.
 
     **Arguments:** `model` with one output per class; `params`; `x` (n, d); `labels` (n,), or one-hot (n, classes).
@@ -150,7 +150,7 @@ def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any)
         GaussNewtonPart(model, total.params, total.x, jnp.asarray(own), jnp.asarray(part)) for part in PARTS
     ]
     between, cross, within, same = parts
-    return ClassSplit(between, cross, within, same, total)
+    return ClassSplit(between=between, cross=cross, within=within, same=same, total=total)
 
 
 class FeatureSplit(NamedTuple):
@@ -171,7 +171,7 @@ class FeatureSplit(NamedTuple):
         return self.between - self.common
 
 
-def feature_classes(features: Any, labels: Any) -> FeatureSplit:
+def feature_classes(features: ArrayLike, labels: ArrayLike) -> FeatureSplit:
     r"""The second moment of `features` (n, k), split into class means and deviations from them.
 
     $$\frac1n \sum_i h_i h_i^\top = \sum_c \frac{n_c}{n} m_c m_c^\top + \frac1n \sum_i (h_i - m_c)(h_i - m_c)^\top$$
@@ -189,7 +189,9 @@ def feature_classes(features: Any, labels: Any) -> FeatureSplit:
 
 
 @in_float64
-def gradient_classes(model: AbstractNetwork, params: Any, x: Any, labels: Any, layer: int) -> ClassSplit:
+def gradient_classes(
+    model: AbstractNetwork, params: Params, x: ArrayLike, labels: ArrayLike, layer: int
+) -> ClassSplit:
     r"""The second moment of backpropagated gradients at one layer of a classifier, split by classes.
 
     $d_{icc'}$ is the gradient of the cross-entropy with respect to the layer's outputs (the preactivations of a
@@ -211,12 +213,14 @@ def gradient_classes(model: AbstractNetwork, params: Any, x: Any, labels: Any, l
     params = checked_params(model, params)
     params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
     own = jnp.asarray(np.eye(out)[index])
-    parts = tuple(np.asarray(part) for part in _gradient_parts(model, params, jnp.asarray(x), own, layer))
-    return ClassSplit(*parts)
+    between, cross, within, same, total = map(
+        np.asarray, _gradient_parts(model, params, jnp.asarray(x), own, layer)
+    )
+    return ClassSplit(between=between, cross=cross, within=within, same=same, total=total)
 
 
 @jax.jit(static_argnums=4)
-def _gradient_parts(model: AbstractNetwork, params: Any, x: jax.Array, own: jax.Array, layer: int):
+def _gradient_parts(model: AbstractNetwork, params: Params, x: jax.Array, own: jax.Array, layer: int):
     lower, upper = model.cut(layer)
     inner = lower(params[:layer], x)
     preactivations = inner.reshape(len(x), -1)

@@ -1,13 +1,12 @@
 """Neural collapse: how close last-layer features are to one point per class, on a simplex, aligned with the weights."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import numpy as np
 
 from ..._base.check import inputs, numeric
 from ..._base.result import Result
+from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
 from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
@@ -33,7 +32,7 @@ class CollapseResult(Result, eqx.Module):
     nc2_lengths: float
 
 
-def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResult:
+def collapse(features: ArrayLike, labels: ArrayLike, classifier: ArrayLike | None = None) -> CollapseResult:
     """The metrics of neural collapse of `features` (n, k) with `labels` (n,), or one-hot (n, C).
 
     **Arguments:** `features` of the last layer; `labels`, at least 2 classes; `classifier`, the weights (C, k) of the
@@ -44,8 +43,8 @@ def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResu
     index, classes = class_labels(labels, len(h))
     own = np.eye(classes)[index]
     means = (own.T @ h) / own.sum(axis=0)[:, None]
-    centre = means.mean(axis=0)
-    spread = means - centre
+    center = means.mean(axis=0)
+    spread = means - center
     size = np.linalg.norm(spread)
     if size <= 1e-14 * np.linalg.norm(h):
         raise ValueError(
@@ -55,9 +54,8 @@ def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResu
     # With S_B = M^T M / C the trace needs only the C x C matrix M M^T, even for thousands of features.
     values, vectors = np.linalg.eigh(spread @ spread.T / classes)
     kept = values > classes * np.finfo(float).eps * values[-1]
-    axes = (vectors[:, kept].T @ spread) / np.sqrt(
-        classes
-    )  # rows: sqrt(value) times a unit eigenvector of S_B
+    # Rows: sqrt(value) times a unit eigenvector of S_B.
+    axes = (vectors[:, kept].T @ spread) / np.sqrt(classes)
     nc1 = np.sum((rest @ axes.T) ** 2 / values[kept] ** 2) / len(h) / classes
     norms, lengths = np.linalg.norm(spread, axis=1), np.linalg.norm(means, axis=1)
     units = spread / np.maximum(norms, 1e-300)[:, None]
@@ -77,12 +75,14 @@ def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResu
     )
 
 
-def _classifier(classifier: Any, h: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _classifier(
+    classifier: ArrayLike | None, h: np.ndarray, own: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Weights (C, k) and biases (C,)."""
     classes, k = own.shape[1], h.shape[1]
     if classifier is None:
-        centred = h - h.mean(axis=0)
-        weights = np.linalg.lstsq(centred, own - own.mean(axis=0), rcond=1e-10)[0].T
+        centered = h - h.mean(axis=0)
+        weights = np.linalg.lstsq(centered, own - own.mean(axis=0), rcond=1e-10)[0].T
         return weights, own.mean(axis=0) - weights @ h.mean(axis=0)
     weights, biases = classifier if isinstance(classifier, tuple) else (classifier, np.zeros(classes))
     weights, biases = numeric(weights, "classifier"), numeric(biases, "classifier").ravel()
@@ -98,7 +98,7 @@ def _classifier(classifier: Any, h: np.ndarray, own: np.ndarray) -> tuple[np.nda
 
 @in_float64
 def last_layer(
-    model: AbstractNetwork, params: Any, x: Any
+    model: AbstractNetwork, params: Params, x: ArrayLike
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """The last-layer features (n, width) of a network, and its readout (weights (out, width), biases (out,)).
 

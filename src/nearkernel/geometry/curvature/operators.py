@@ -12,7 +12,6 @@ With outputs $z$ (n, out), their Jacobian $J$, the loss $L(z, y)$ and its gradie
 
 import abc
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -21,8 +20,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ..._base.check import inputs, numeric
+from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64, is_traced
-from ...dynamics.algorithms.losses import get_loss, require_loss
+from ...dynamics.algorithms.losses import AbstractLoss, get_loss, require_loss
 from ...models.base import AbstractModel, count_parameters, require_model
 from ...models.params import checked_params
 from .symmetric import AbstractOperator
@@ -38,13 +38,20 @@ class AbstractCurvature(AbstractOperator):
     """
 
     model: AbstractModel
-    params: Any
+    params: Params
     x: jax.Array
     y: jax.Array
-    loss: Any = eqx.field(static=True)
+    loss: AbstractLoss = eqx.field(static=True)
 
     @in_float64
-    def __init__(self, model: AbstractModel, params: Any, x: Any, y: Any, loss: Any = "squared"):
+    def __init__(
+        self,
+        model: AbstractModel,
+        params: Params,
+        x: ArrayLike,
+        y: ArrayLike,
+        loss: str | Callable = "squared",
+    ):
         require_model(model)
         params = checked_params(model, params)
         function = get_loss(loss)
@@ -54,7 +61,10 @@ class AbstractCurvature(AbstractOperator):
             y = function.columns(y, len(x), out)
         if not is_traced(params):
             params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
-        self.model, self.params, self.x, self.y = model, params, jnp.asarray(x), jnp.asarray(y)
+        self.model = model
+        self.params = params
+        self.x = jnp.asarray(x)
+        self.y = jnp.asarray(y)
         self.loss = function
         require_loss(function, lambda: model(params, self.x), self.y)
         if not is_traced(params, x, y):
@@ -88,7 +98,7 @@ class AbstractCurvature(AbstractOperator):
         return total + rows_product(self.x[whole:], self.y[whole:]) if whole < n else total
 
     @abc.abstractmethod
-    def rows_product(self, direction: Any, x: jax.Array, y: jax.Array) -> Any:
+    def rows_product(self, direction: Params, x: jax.Array, y: jax.Array) -> Params:
         """The contribution of the points `x`, `y` to the product with the tree `direction`."""
 
 
@@ -153,7 +163,9 @@ class EmpiricalFisher(AbstractCurvature):
         return jax.vjp(losses, self.params)[1](along)[0]
 
 
-def sandwich(model: AbstractModel, params: Any, x: jax.Array, direction: Any, outer: Callable) -> Any:
+def sandwich(
+    model: AbstractModel, params: Params, x: jax.Array, direction: Params, outer: Callable
+) -> Params:
     """J^T outer(z, J direction), the product with a matrix J^T M J."""
     outputs = lambda p: model(p, x)
     z, dz = jax.jvp(outputs, (params,), (direction,))

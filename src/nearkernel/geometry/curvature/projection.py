@@ -1,11 +1,10 @@
 """Random projections that preserve distances, and the half-axes of balls of smooth functions."""
 
-from typing import Any
-
 import numpy as np
 
 from ..._base.check import inputs, positive, whole
 from ..._base.keys import Key, generator
+from ..._base.types import ArrayLike
 from ..._run.memory import require_fits
 from ..capacity.stable_width import largest_stretch
 
@@ -21,7 +20,7 @@ def projection_dims(points: int, eps: float) -> int:
     return int(np.floor(8 * np.log(whole(points, "points", 1)) / _share(eps) ** 2)) + 1
 
 
-def random_projection(x: Any, eps: float, key: Key, tries: int = 50) -> np.ndarray:
+def random_projection(x: ArrayLike, eps: float, key: Key, tries: int = 50) -> np.ndarray:
     r"""A random projection $A$ (d, m) that preserves all distances between rows of `x` up to a factor $1 - \epsilon$.
 
     $$(1 - \epsilon) \lVert x_i - x_j\rVert \le \lVert x_i A - x_j A\rVert \le \lVert x_i - x_j\rVert$$
@@ -67,7 +66,7 @@ def sobolev_axes(count: int, dim: int = 1) -> np.ndarray:
         radius = max(radius + 1, int(1.2 * radius))
 
 
-def _share(eps: Any) -> float:
+def _share(eps: float) -> float:
     eps = float(positive(eps, "eps"))
     if not 1e-6 <= eps < 1:
         raise ValueError(f"`eps` must be at least 1e-6 and less than 1; got {eps:g}.")

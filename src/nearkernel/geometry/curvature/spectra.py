@@ -1,6 +1,7 @@
 """Spectra of operators: top eigenpairs, spectral densities, overlaps of subspaces."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 from ..._base.check import finite_result, numeric, one_of, positive, real_number, shown, whole
 from ..._base.result import Result
 from ..._base.status import Status, StatusKind
+from ..._base.types import Array, ArrayLike, Params
 from ..._run.executor import in_order
 from ..._run.precision import in_float64, is_traced
 from ...dynamics.features.subspace import subspace_overlap
@@ -94,14 +96,14 @@ def top_eigenpairs(
 @in_float64
 def sharpness(
     model: AbstractModel,
-    params: Any,
-    x: Any,
-    y: Any,
-    loss: Any = "squared",
+    params: Params,
+    x: ArrayLike,
+    y: ArrayLike,
+    loss: str | Callable = "squared",
     *,
     steps: int = 40,
     seed: int = 0,
-) -> Any:
+) -> Array:
     r"""The largest eigenvalue $\lambda$ of the Hessian of the loss: gradient descent is stable if $\eta \lambda < 2$.
 
     This is plain gradient descent, `nk.simulate(..., lr_factors=1.0)`: the Hessian has no learning-rate factors.
@@ -113,14 +115,14 @@ def sharpness(
     hessian = Hessian(model, params, x, y, loss)
     steps = whole(steps, "steps", 1)
     if not is_traced(hessian):
-        found = top_eigenpairs(hessian, 1, seed=seed)
-        return float(found.values[0]) if len(found.values) else float("nan")
+        top = top_eigenpairs(hessian, 1, seed=seed)
+        return float(top.values[0]) if len(top.values) else float("nan")
     start = np.random.default_rng(seed).normal(size=hessian.size)
     diagonal, off = _tridiagonal(hessian.product, jnp.asarray(start), min(steps, hessian.size))
     return jnp.linalg.eigvalsh(jnp.diag(diagonal) + jnp.diag(off, 1) + jnp.diag(off, -1))[-1]
 
 
-def _tridiagonal(product: Any, start: jax.Array, steps: int) -> tuple[jax.Array, jax.Array]:
+def _tridiagonal(product: Callable, start: jax.Array, steps: int) -> tuple[jax.Array, jax.Array]:
     """Lanczos with full reorthogonalization. Where the Krylov space ends early, the rest is cut off and decoupled."""
     from matfree import decomp
 
@@ -152,7 +154,7 @@ class SpectralDensityResult(Result, eqx.Module):
         sem = np.std(each, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(())
         return Estimate(mean=np.mean(each), sem=sem, size=count)
 
-    def density(self, grid: Any, width: float) -> np.ndarray:
+    def density(self, grid: ArrayLike, width: float) -> np.ndarray:
         """The density at `grid` (m,): each eigenvalue is a Gaussian of deviation `width`, and the integral is 1."""
         grid, width = numeric(grid, "grid"), positive(width, "width")
         rest = (self.size - len(self.outliers)) / self.size / len(self.nodes)
@@ -221,8 +223,8 @@ def spectral_density(
     def quadrature(start):  # one probe a core or device: XLA has little else to share out here
         return tuple(map(np.asarray, _quadrature(operator, basis, start, steps)))
 
-    found = list(in_order(quadrature, draws.T))
-    spectra = [eigh_tridiagonal(diagonal, off) for diagonal, off in found]
+    rules = list(in_order(quadrature, draws.T))
+    spectra = [eigh_tridiagonal(diagonal, off) for diagonal, off in rules]
     nodes, weights = np.stack([lam for lam, _ in spectra]), np.stack([v[0] ** 2 for _, v in spectra])
     return SpectralDensityResult(values, nodes, weights, size)
 
@@ -235,7 +237,7 @@ def _quadrature(operator: AbstractOperator, basis: jax.Array, start: jax.Array, 
     return _tridiagonal(lambda v: project(operator.product(project(v))), start, steps)
 
 
-def _checked(operator: Any) -> AbstractOperator:
+def _checked(operator: object) -> AbstractOperator:
     if not isinstance(operator, AbstractOperator):
         raise TypeError(
             f"`operator` must be a curvature such as nk.geometry.Hessian(...); got {type(operator).__name__}."
@@ -243,7 +245,7 @@ def _checked(operator: Any) -> AbstractOperator:
     return operator
 
 
-def gradient_share(curvature: AbstractCurvature, vectors: Any) -> float:
+def gradient_share(curvature: AbstractCurvature, vectors: ArrayLike) -> float:
     """The fraction of the squared length of the gradient of `curvature`'s loss in the span of `vectors` (P, k)."""
     if not isinstance(curvature, AbstractCurvature):
         raise TypeError(

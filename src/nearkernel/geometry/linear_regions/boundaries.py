@@ -11,13 +11,12 @@ with $u$ uniform on the sphere. The experiment counts crossings along random lin
 formula.
 """
 
-from typing import Any
-
 import numpy as np
 from scipy.special import gammaln
 
 from ..._base.check import positive, whole
 from ..._base.keys import Key, generator
+from ...models.networks.mlp import MLP
 from ...statistics.measuring import Estimate
 from .laws import drawn_layers
 from .line import crossings_of
@@ -26,7 +25,7 @@ from .piecewise import require_piecewise_linear
 _NODES = 60
 
 
-def mean_boundary(net: Any, radius: float = 1.0) -> np.ndarray:
+def mean_boundary(net: MLP, radius: float = 1.0) -> np.ndarray:
     r"""The mean $(d - 1)$-dimensional volume of a neuron's boundary within a ball around 0, per hidden layer: (depth,).
 
     The mean is over initializations at infinite width; for the first layer it is exact at any width. In one dimension
@@ -44,17 +43,17 @@ def mean_boundary(net: Any, radius: float = 1.0) -> np.ndarray:
     power = 0.5 * (net.activation.right**2 + net.activation.left**2)
     scale, bias = weight_var / d, bias_var
     shell = np.exp(np.log(2.0) + 0.5 * d * np.log(np.pi) - gammaln(d / 2)) * rho ** (d - 1) * rho_weights
-    found = []
+    volumes = []
     for _ in net.widths:
         variance = bias + scale * rho**2
         spread = np.sqrt(scale * (1 - (scale * rho**2 / variance)[:, None] * cosine_squared))
         slope = np.sqrt(2 / np.pi) * spread @ weights / mean_cosine(d)
-        found.append(np.sum(shell * slope / np.sqrt(2 * np.pi * variance)))
+        volumes.append(np.sum(shell * slope / np.sqrt(2 * np.pi * variance)))
         scale, bias = scale * weight_var * power, bias_var + bias * weight_var * power
-    return np.array(found)
+    return np.array(volumes)
 
 
-def measure_boundary(net: Any, radius: float, size: int, key: Key) -> Estimate:
+def measure_boundary(net: MLP, radius: float, size: int, key: Key) -> Estimate:
     """Measures `mean_boundary` in `size` random networks, each cut exactly along 8 random lines; (depth,).
 
     **Arguments:** `net`, `radius`: same as `mean_boundary`; `size`, number of networks, at least 2; `key`.

@@ -1,14 +1,15 @@
 """The linear piece of a network around one input, in any number of dimensions: a convex polytope."""
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 import scipy.optimize
 
 from ..._base.check import inputs, numeric
 from ..._base.result import Result
+from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
+from ...models.networks.mlp import MLP
+from ...models.networks.network import Network
 from .piecewise import ROUNDING, layers_of
 
 
@@ -30,7 +31,7 @@ class CellResult(Result, eqx.Module):
     gradient: np.ndarray
     offset: np.ndarray
 
-    def contains(self, x: Any) -> np.ndarray:
+    def contains(self, x: ArrayLike) -> np.ndarray:
         """Whether each row of `x` (n, d) lies in the cell, (n,)."""
         x = inputs(x, "x", self.normals.shape[1])
         size = np.abs(x) @ np.abs(self.normals).T + np.abs(self.offsets)
@@ -38,7 +39,7 @@ class CellResult(Result, eqx.Module):
 
 
 @in_float64
-def cell(net: Any, params: Any, point: Any) -> CellResult:
+def cell(net: MLP | Network, params: Params, point: ArrayLike) -> CellResult:
     """The convex polytope around `point` on which a piecewise linear network is one affine map, with its sides.
 
     Inside the cell the preactivations of each layer are affine, so every neuron contributes one half-space, whatever
@@ -93,14 +94,14 @@ def _facets(walls: np.ndarray, room: np.ndarray) -> np.ndarray:
     while at < len(kept):
         rest = np.delete(kept, at)
         wall, limit = walls[kept[at]], room[kept[at]]
-        found = scipy.optimize.linprog(
+        optimum = scipy.optimize.linprog(
             -wall,
             np.vstack([walls[rest], wall]),
             np.append(room[rest], limit * (1 + 1e-3)),
             bounds=(None, None),
             method="highs",
         )
-        implied = found.status == 0 and -found.fun <= limit * (1 + 1e-9)
+        implied = optimum.status == 0 and -optimum.fun <= limit * (1 + 1e-9)
         kept, at = (rest, at) if implied else (kept, at + 1)
     return kept
 
@@ -126,7 +127,7 @@ def _bounded(walls: np.ndarray) -> bool:
     """Whether walls . v <= 0 has no solution but 0: the normals span all directions with positive weights."""
     if len(walls) <= walls.shape[1] or np.linalg.matrix_rank(walls) < walls.shape[1]:
         return False
-    found = scipy.optimize.linprog(
+    optimum = scipy.optimize.linprog(
         np.zeros(len(walls)), A_eq=walls.T, b_eq=np.zeros(walls.shape[1]), bounds=(1.0, None), method="highs"
     )
-    return bool(found.status == 0)
+    return bool(optimum.status == 0)

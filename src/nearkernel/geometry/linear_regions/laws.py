@@ -1,12 +1,13 @@
 """The number of linear regions: upper bounds and means over initializations."""
 
 from math import comb, prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._base.check import truth, whole
 from ..._base.keys import Key, generator
+from ..._base.types import ArrayLike
 from ...models.networks.mlp import MLP
 from ...statistics.measuring import Estimate
 from .line import crossings_of
@@ -41,7 +42,7 @@ class RegionBoundsResult(NamedTuple):
     signs: int
 
 
-def region_bounds(net: Any) -> RegionBoundsResult:
+def region_bounds(net: MLP) -> RegionBoundsResult:
     """Upper bounds on the number of linear regions of `net`, a piecewise linear `nk.MLP`, for all parameters."""
     require_piecewise_linear(net)
     narrowest = [min(net.sizes[: l + 1]) for l in range(len(net.widths))]
@@ -49,7 +50,7 @@ def region_bounds(net: Any) -> RegionBoundsResult:
     return RegionBoundsResult(layers, 3 ** sum(net.widths))
 
 
-def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:
+def mean_crossings(net: MLP, start: ArrayLike, end: ArrayLike) -> np.ndarray:
     r"""The mean number of sign changes per neuron between two points at infinite width, for each layer: (depth,).
 
     Over initializations a preactivation is a Gaussian process whose variance along the line is a parabola,
@@ -66,18 +67,18 @@ def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:
     weight_var, bias_var = float(net.weight_var), float(net.bias_var)
     power = 0.5 * (net.activation.right**2 + net.activation.left**2)
     scale, bias = weight_var / net.in_dim, bias_var
-    found = []
+    counts = []
     for _ in net.widths:
         a, b = scale * step @ step, scale * start @ step
         # A C - B^2 without cancellation, also for lines that nearly pass through the origin.
         off = step * (start @ step) / (step @ step) - start
         root = np.sqrt(a * (bias + scale * off @ off))
-        found.append((np.arctan2(a + b, root) - np.arctan2(b, root)) / np.pi)
+        counts.append((np.arctan2(a + b, root) - np.arctan2(b, root)) / np.pi)
         scale, bias = scale * weight_var * power, bias_var + bias * weight_var * power
-    return np.array(found)
+    return np.array(counts)
 
 
-def measure_crossings(net: Any, start: Any, end: Any, size: int, key: Key) -> Estimate:
+def measure_crossings(net: MLP, start: ArrayLike, end: ArrayLike, size: int, key: Key) -> Estimate:
     """Measures `mean_crossings` in `size` random networks with exact crossings; (depth,) with standard errors.
 
     **Arguments:** `net`, `start`, `end`: same as `mean_crossings`; `size`, number of networks, at least 2; `key`.

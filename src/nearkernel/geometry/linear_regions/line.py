@@ -1,10 +1,13 @@
 """Where a piecewise linear network bends along a line: exact positions, layer by layer, without a grid."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
+from ...models.networks.mlp import MLP
+from ...models.networks.network import Network
 from .piecewise import EPS, ROUNDING, Layers, layers_of, two_points
 
 _SAME = 16 * EPS  # positions in [0, 1] that are closer than this are one
@@ -26,7 +29,7 @@ class CrossingsResult(NamedTuple):
 
 
 @in_float64
-def breakpoints(net: Any, params: Any, start: Any, end: Any) -> np.ndarray:
+def breakpoints(net: MLP | Network, params: Params, start: ArrayLike, end: ArrayLike) -> np.ndarray:
     r"""The exact positions in (0, 1), sorted, where outputs of a piecewise linear network bend between two points.
 
     The line is $x(t) = \text{start} + t\, (\text{end} - \text{start})$. Every preactivation is piecewise linear in t,
@@ -46,7 +49,7 @@ def breakpoints(net: Any, params: Any, start: Any, end: Any) -> np.ndarray:
 
 
 @in_float64
-def crossings(net: Any, params: Any, start: Any, end: Any) -> CrossingsResult:
+def crossings(net: MLP | Network, params: Params, start: ArrayLike, end: ArrayLike) -> CrossingsResult:
     """All positions where a neuron of a piecewise linear network changes sign between two points.
 
     **Arguments:** `net`, `params`, `start`, `end`: same as `breakpoints`. A preactivation that is zero on a whole
@@ -58,9 +61,9 @@ def crossings(net: Any, params: Any, start: Any, end: Any) -> CrossingsResult:
 
 def crossings_of(layers: Layers, start: np.ndarray, end: np.ndarray) -> CrossingsResult:
     """`crossings` of checked arguments."""
-    found = _cut(layers, start, end).crossings
-    layer = np.repeat(np.arange(1, len(found)), [len(at) for at, _ in found[1:]])
-    position, neuron = (np.concatenate(part) for part in zip(*found, strict=True))
+    points = _cut(layers, start, end).crossings
+    layer = np.repeat(np.arange(1, len(points)), [len(at) for at, _ in points[1:]])
+    position, neuron = (np.concatenate(part) for part in zip(*points, strict=True))
     order = np.argsort(position, kind="stable")
     return CrossingsResult(position[order], layer[order], neuron[order])
 
@@ -80,7 +83,7 @@ def _cut(layers: Layers, start: np.ndarray, end: np.ndarray) -> _Cut:
     size = np.abs(ends) @ np.abs(layers.weights[0]) + np.abs(layers.biases[0])
     slopes = (end - start)[None] @ layers.weights[0]  # (pieces, width): derivatives on the pieces
     rounding = ROUNDING * np.abs(end - start)[None] @ np.abs(layers.weights[0])
-    found = [(np.empty(0), np.empty(0, int))]  # the inputs do not switch
+    switches = [(np.empty(0), np.empty(0, int))]  # the inputs do not switch
     kinked = layers.right != layers.left
     for weight, bias in zip(layers.weights[1:], layers.biases[1:], strict=True):
         if kinked:
@@ -89,12 +92,12 @@ def _cut(layers: Layers, start: np.ndarray, end: np.ndarray) -> _Cut:
         side = np.sign(z[:-1] + z[1:])  # no neuron changes sign within a piece any more
         if kinked:
             at, neuron = np.nonzero(side[:-1] * side[1:] < 0)
-            found.append((knots[1:-1][at], neuron))
+            switches.append((knots[1:-1][at], neuron))
         slopes, z = layers.factors(side > 0) * slopes, layers.factors(z > 0) * z
         size = np.abs(z) @ np.abs(weight) + np.abs(bias)
         rounding = ROUNDING * len(layers.weights) * np.abs(slopes) @ np.abs(weight)
         slopes, z = slopes @ weight, z @ weight + bias
-    return _Cut(knots, slopes, rounding, found)
+    return _Cut(knots, slopes, rounding, switches)
 
 
 def _insert_roots(knots: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,13 +1,14 @@
 """A piecewise linear network as plain matrices, for cutting lines and planes."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import numeric
+from ..._base.types import Array, ArrayLike, Params
 from ..._run.precision import in_float64
 from ...activations.closed import PiecewiseLinear
 from ...models.layers.activation import Activation
@@ -17,9 +18,8 @@ from ...models.networks.network import Network, leaves, missing
 from ...models.params import checked_params
 
 EPS = float(np.finfo(np.float64).eps)
-ROUNDING = (
-    32 * EPS
-)  # values and slopes that are zero to this, relative to the sum of their terms, count as zero
+# Values and slopes below this, relative to the sum of their terms, count as zero.
+ROUNDING = 32 * EPS
 
 
 class Layers(NamedTuple):
@@ -45,7 +45,7 @@ class Layers(NamedTuple):
         return self._replace(weights=[first[1], *self.weights[1:]], biases=[first[0], *self.biases[1:]])
 
 
-def require_piecewise_linear(net: Any) -> None:
+def require_piecewise_linear(net: MLP | Network) -> None:
     """Raises unless `net` is an `nk.MLP` whose activation is linear on both sides of its only kink, at zero."""
     if not isinstance(net, MLP):
         raise TypeError(
@@ -59,7 +59,7 @@ def require_piecewise_linear(net: Any) -> None:
         )
 
 
-def layers_of(net: Any, params: Any) -> Layers:
+def layers_of(net: MLP | Network, params: Params) -> Layers:
     """A network with its parameters, as a function of inputs in rows."""
     if not isinstance(net, Network):
         require_piecewise_linear(net)
@@ -76,12 +76,12 @@ def layers_of(net: Any, params: Any) -> Layers:
 
 
 @in_float64
-def _sequence(net: Network, params: Any) -> Layers:
+def _sequence(net: Network, params: Params) -> Layers:
     """Of a network made of layers: what stands between two activations, as one matrix."""
-    found = missing(net.layers, AbstractPiecewiseLayer)
-    if found:
+    unfit = missing(net.layers, AbstractPiecewiseLayer)
+    if unfit:
         raise TypeError(
-            f"`{found[0]}`, {found[1]!r}, is not piecewise linear: the network has no linear regions."
+            f"`{unfit[0]}`, {unfit[1]!r}, is not piecewise linear: the network has no linear regions."
         )
     shape, rest, parts = net.in_shape, iter(params), [Affine([], net.in_shape)]
     slopes: set[tuple[float, float]] = set()
@@ -111,10 +111,10 @@ def _sequence(net: Network, params: Any) -> Layers:
 class Affine(NamedTuple):
     """Layers without activations, each with its parameters, and the shape of what enters."""
 
-    layers: list[tuple[Any, Any]]
+    layers: list[tuple[Array, Array]]
     shape: tuple[int, ...]
 
-    def outputs(self, flat: Any) -> Any:
+    def outputs(self, flat: Array) -> Array:
         x = flat.reshape(1, *self.shape)
         for layer, own in self.layers:
             x = layer(own, x)
@@ -126,7 +126,7 @@ class Affine(NamedTuple):
         return np.asarray(jax.jacfwd(self.outputs)(zero)).T, np.asarray(self.outputs(zero))
 
 
-def two_points(start: Any, end: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:
+def two_points(start: ArrayLike, end: ArrayLike, dim: int) -> tuple[np.ndarray, np.ndarray]:
     """Two different points (dim,) of input space; numbers will do in one dimension."""
     first, last = (np.atleast_1d(numeric(value, name)) for value, name in ((start, "start"), (end, "end")))
     for array, name in ((first, "start"), (last, "end")):

@@ -1,15 +1,18 @@
 """The linear regions of a piecewise linear network in the plane: exact polygons, each with its affine map."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import inputs, numeric, shown
 from ..._base.result import Result
+from ..._base.types import ArrayLike, Params
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
+from ...models.networks.mlp import MLP
+from ...models.networks.network import Network
 from .piecewise import ROUNDING, Layers, layers_of
 from .polygons import Polygons, containing, joined, neighbours, split
 
@@ -59,19 +62,23 @@ class RegionsResult(Result, eqx.Module):
 
     def __getitem__(self, i: int) -> Region:
         return Region(
-            self.vertices[i], self.gradients[i], self.offsets[i], int(self.labels[i]), float(self.areas[i])
+            vertices=self.vertices[i],
+            gradient=self.gradients[i],
+            offset=self.offsets[i],
+            label=int(self.labels[i]),
+            area=float(self.areas[i]),
         )
 
     def __iter__(self) -> Iterator[Region]:
         return (self[i] for i in range(len(self)))
 
-    def locate(self, points: Any) -> np.ndarray:
+    def locate(self, points: ArrayLike) -> np.ndarray:
         """The index of the polygon that contains each of `points` (n, 2), (n,); -1 outside the box."""
         points = inputs(points, "points", 2)
-        centre, half = _centre_and_half(self.box)
-        units = (points - centre) / half
-        found = containing(self._cells, np.clip(units, -1.0, 1.0))
-        return np.where(np.all(np.abs(units) <= 1.0, axis=1), found, -1)
+        center, half = _center_and_half(self.box)
+        units = (points - center) / half
+        cells = containing(self._cells, np.clip(units, -1.0, 1.0))
+        return np.where(np.all(np.abs(units) <= 1.0, axis=1), cells, -1)
 
     def _shown(self) -> Mapping[str, object]:
         return {"polygons": len(self), "linear_regions": self.count, "box": self.box.tolist()}
@@ -84,7 +91,9 @@ class RegionsResult(Result, eqx.Module):
 
 
 @in_float64
-def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult:
+def regions(
+    net: MLP | Network, params: Params, box: ArrayLike, plane: ArrayLike | None = None
+) -> RegionsResult:
     r"""The exact polygons within a box on which a piecewise linear network is affine.
 
     The preactivations of each layer are affine on the polygons of the previous layer, and each neuron cuts the
@@ -103,9 +112,9 @@ def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult
             f"`box` must be ((x_low, x_high), (y_low, y_high)) with low < high; got {shown(box)}."
         )
     origin, axes = _plane(plane, layers.in_dim)
-    centre, half = _centre_and_half(corners)
+    center, half = _center_and_half(corners)
     # In units of the box, rounding does not depend on where the box is.
-    local = layers.shifted(origin + centre @ axes, half[:, None] * axes)
+    local = layers.shifted(origin + center @ axes, half[:, None] * axes)
     square = Polygons(np.array([[[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]]), np.array([4]))
     first = np.concatenate([local.weights[0], local.biases[0][None]]).T[None]  # (1, width, 3)
     cells, maps, rounding = _cells(local, 0, square, first, np.abs(first))
@@ -113,10 +122,10 @@ def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult
     gradients = maps[..., :2] / half
     return RegionsResult(
         vertices=tuple(
-            centre + half * v[:k] for v, k in zip(cells.vertices, cells.counts, strict=True)
+            center + half * v[:k] for v, k in zip(cells.vertices, cells.counts, strict=True)
         ),
         gradients=gradients,
-        offsets=maps[..., 2] - gradients @ centre,
+        offsets=maps[..., 2] - gradients @ center,
         labels=labels,
         areas=cells.areas() * np.prod(half),
         box=corners,
@@ -124,11 +133,11 @@ def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult
     )  # fmt: skip
 
 
-def _centre_and_half(box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _center_and_half(box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return box.mean(axis=1), (box[:, 1] - box[:, 0]) / 2
 
 
-def _plane(plane: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:
+def _plane(plane: ArrayLike | None, dim: int) -> tuple[np.ndarray, np.ndarray]:
     """Origin (d,) and axes (2, d)."""
     if plane is None:
         if dim != 2:

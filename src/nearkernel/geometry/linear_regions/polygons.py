@@ -93,15 +93,15 @@ def containing(polygons: Polygons, points: np.ndarray) -> np.ndarray:
     which, within = _ranges(np.searchsorted(key, wanted, side="right") - first)
     candidate = cell[first[which] + within]
     edges = polygons.edges()
-    found = np.full(len(points), -1)
+    places = np.full(len(points), -1)
     step = max(1, 2**22 // polygons.vertices.shape[1])
     for at in range(0, len(which), step):
         w, c = which[at : at + step], candidate[at : at + step]
         offset = points[w][:, None] - polygons.vertices[c]
         left = edges[c][..., 0] * offset[..., 1] - edges[c][..., 1] * offset[..., 0]
         inside = np.all((left >= -_ON_EDGE) | ~polygons.filled()[c], axis=1)
-        found[w[inside]] = c[inside]
-    return found
+        places[w[inside]] = c[inside]
+    return places
 
 
 def _ranges(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,12 +1,10 @@
 """A kernel that looks at its inputs through a matrix: distances that count more in some directions."""
 
-from typing import Any
-
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import numeric
+from ..._base.types import Array, ArrayLike
 from ..base import AbstractKernel, require_kernel
 
 
@@ -18,9 +16,9 @@ class Mahalanobis(AbstractKernel):
     """
 
     kernel: AbstractKernel
-    root: Any
+    root: Array
 
-    def __init__(self, kernel: AbstractKernel, matrix: Any):
+    def __init__(self, kernel: AbstractKernel, matrix: ArrayLike):
         require_kernel(kernel)
         matrix = numeric(matrix, "matrix")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
@@ -41,7 +39,7 @@ class Mahalanobis(AbstractKernel):
         root = np.asarray(self.root)
         return self.kernel.matrix(x1 @ root, None if x2 is None else x2 @ root)
 
-    def traced(self, x1: Any, x2: Any) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> Array:
         root = jnp.asarray(self.root)
         return self.kernel.traced(x1 @ root, None if x2 is None else x2 @ root)
 

@@ -1,13 +1,13 @@
 """Kernels of mapped inputs: a separate length for each column, or a circle."""
 
 import abc
-from typing import Any
+from types import ModuleType
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import between, numeric, positive
+from ..._base.types import Array, ArrayLike, Num, Number
 from ..._run.precision import is_traced
 from ..base import AbstractKernel, require_kernel
 from ..tiles import Tiles
@@ -22,14 +22,14 @@ class _Mapped(AbstractKernel):
         """k."""
 
     @abc.abstractmethod
-    def mapped(self, x: Any, xp: Any) -> Any:
+    def mapped(self, x: Array, xp: ModuleType) -> Array:
         """u(x) of inputs `x`, by `xp`, which is NumPy or JAX."""
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         one = self.mapped(x1, np)
         return self.inner().matrix(one, None if x2 is None else self.mapped(x2, np))
 
-    def traced(self, x1: Any, x2: Any) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> Array:
         one = self.mapped(x1, jnp)
         return self.inner().traced(one, None if x2 is None else self.mapped(x2, jnp))
 
@@ -46,8 +46,8 @@ class Periodic(_Mapped):
     **Arguments:** `period`, P > 0; `length`, $\ell$ > 0.
     """
 
-    period: Any = 1.0
-    length: Any = 1.0
+    period: Number = 1.0
+    length: Number = 1.0
 
     def __check_init__(self):
         between(positive(self.period, "period"), "period", 1e-100, 1e100)
@@ -56,7 +56,7 @@ class Periodic(_Mapped):
     def inner(self) -> AbstractKernel:
         return RBF(self.length)
 
-    def mapped(self, x: Any, xp: Any) -> Any:
+    def mapped(self, x: Array, xp: ModuleType) -> Array:
         angle = xp.remainder(x, self.period) * (2 * np.pi / self.period)
         return xp.concatenate([xp.cos(angle), xp.sin(angle)], axis=1)  # distances on circles of radius 1
 
@@ -71,12 +71,14 @@ class ARD(_Mapped):
     """
 
     kernel: AbstractKernel
-    lengths: Any
+    lengths: Array
 
-    def __init__(self, kernel: AbstractKernel, lengths: Any):
+    def __init__(self, kernel: AbstractKernel, lengths: Num[ArrayLike, " d"]):
         require_kernel(kernel)
         self.kernel = kernel
-        if not is_traced(lengths):
+        if is_traced(lengths):
+            lengths = jnp.asarray(lengths)
+        else:
             lengths = numeric(lengths, "lengths")
             if lengths.ndim != 1 or not lengths.size or lengths.min() <= 0:
                 raise ValueError(
@@ -93,7 +95,7 @@ class ARD(_Mapped):
     def inner(self) -> AbstractKernel:
         return self.kernel
 
-    def mapped(self, x: Any, xp: Any) -> Any:
+    def mapped(self, x: Array, xp: ModuleType) -> Array:
         return x / self.lengths
 
     def input_dim(self) -> int:

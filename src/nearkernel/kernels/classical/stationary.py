@@ -2,14 +2,13 @@
 
 from itertools import combinations_with_replacement
 from math import comb, factorial
-from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import between, finite_result, inputs, positive, real_number, whole
+from ..._base.types import Array, ArrayLike, Number
 from ..._run.memory import require_fits
 from ..base import InvariantKernel
 
@@ -43,7 +42,7 @@ def _distance(rows1, rows2, gap):
 
 
 class _OfNorms(InvariantKernel):
-    def rows(self, norms: jax.Array) -> dict:
+    def rows(self, norms: Array) -> dict:
         return {"norm": norms}
 
 
@@ -64,7 +63,7 @@ class Polynomial(_OfNorms):
     """
 
     degree: int = eqx.field(static=True, default=2)
-    bias: Any = 1.0
+    bias: Number = 1.0
 
     def __check_init__(self):
         whole(self.degree, "degree", 1, most=10_000)
@@ -76,7 +75,7 @@ class Polynomial(_OfNorms):
     def diagonals(self, rows):
         return ((rows["norm"] ** 2 + self.bias) ** self.degree,)
 
-    def features(self, x: Any) -> np.ndarray:
+    def features(self, x: ArrayLike) -> np.ndarray:
         r"""The explicit feature map of `x` (n, d): all f monomials of $(x, \sqrt b)$ of this degree, (n, f).
 
         Each is multiplied by the square root of its multinomial coefficient, so that `features(x) @ features(y).T` is
@@ -90,19 +89,19 @@ class Polynomial(_OfNorms):
         )
         padded = np.column_stack([x, np.full(len(x), np.sqrt(self.bias))])
         count = comb(padded.shape[1] + self.degree - 1, self.degree)
-        found = np.empty((len(x), count))
+        products = np.empty((len(x), count))
         for column, chosen in enumerate(combinations_with_replacement(range(padded.shape[1]), self.degree)):
             repeats = np.bincount(chosen)
             weight = factorial(self.degree) / np.prod([factorial(r) for r in repeats])
             with np.errstate(over="ignore", invalid="ignore"):
-                found[:, column] = np.sqrt(weight) * np.prod(padded[:, chosen], axis=1)
-        return finite_result(found, "`x` is")
+                products[:, column] = np.sqrt(weight) * np.prod(padded[:, chosen], axis=1)
+        return finite_result(products, "`x` is")
 
 
 class RBF(_OfNorms):
     r"""The Gaussian (RBF) kernel $k(x, y) = \exp(-\lVert x - y\rVert^2 / (2 \ell^2))$, with $\ell$ = `length` > 0."""
 
-    length: Any = 1.0
+    length: Number = 1.0
 
     def __check_init__(self):
         between(positive(self.length, "length"), "length", 1e-150, 1e150)  # its square is a number
@@ -115,9 +114,9 @@ class RBF(_OfNorms):
         if gap.dtype != np.float32 or not 1e-37 < -scale < 1e37:
             return None  # in float64 XLA's exponential is the quicker one
         with np.errstate(over="ignore"):
-            found = _squared_distance_on_host(rows1(), rows2(), gap)
-            found /= np.float32(scale)
-            return (np.exp(found, out=found),)
+            squares = _squared_distance_on_host(rows1(), rows2(), gap)
+            squares /= np.float32(scale)
+            return (np.exp(squares, out=squares),)
 
     def quick_tile(self, side1, side2):
         r"""Tiles whose exponent is one matrix product of `side1` and `side2`.
@@ -135,8 +134,8 @@ class RBF(_OfNorms):
             return None
 
         def tile(i: slice, j: slice) -> np.ndarray:
-            found = left[i] @ right[j].T
-            return np.exp(found, out=found)
+            products = left[i] @ right[j].T
+            return np.exp(products, out=products)
 
         return tile
 
@@ -151,16 +150,16 @@ def _exponent_factor(side, length: float, second: int) -> np.ndarray | None:
         half = 0.5 * np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64)
     if not half.max() <= _LARGEST_EXPONENT:
         return None
-    found = np.ones((len(scaled), scaled.shape[1] + 2), np.float32)
-    found[:, :-2] = scaled
-    found[:, second - 2] = -half
-    return found
+    sides = np.ones((len(scaled), scaled.shape[1] + 2), np.float32)
+    sides[:, :-2] = scaled
+    sides[:, second - 2] = -half
+    return sides
 
 
 class Laplace(_OfNorms):
     r"""The Laplace kernel $k(x, y) = \exp(-\lVert x - y\rVert_2 / \ell)$, with $\ell$ = `length` > 0."""
 
-    length: Any = 1.0
+    length: Number = 1.0
 
     def __check_init__(self):
         positive(self.length, "length")
@@ -181,7 +180,7 @@ class Matern(_OfNorms):
     **Arguments:** `length`, $\ell$ > 0; `nu`, the smoothness 0.5, 1.5 or 2.5.
     """
 
-    length: Any = 1.0
+    length: Number = 1.0
     nu: float = eqx.field(static=True, default=1.5)
 
     def __check_init__(self):

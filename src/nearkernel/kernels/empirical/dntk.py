@@ -1,13 +1,12 @@
 """How tangent kernels move: the meta-kernel (dNTK) and its own derivatives (ddNTK)."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import inputs, numeric
+from ..._base.types import ArrayLike, Params
 from ..._run.memory import require_fits
 from ..._run.precision import Portable, in_float64
 from ...models.base import AbstractModel
@@ -18,33 +17,33 @@ from ...models.params import floating_params, root_factors, training_factors
 
 class _Meta(Portable, eqx.Module):
     model: AbstractModel
-    params: Any
-    lr_factors: Any = None
+    params: Params
+    lr_factors: Params | None = None
 
-    def __init__(self, model: AbstractModel, params: Any, lr_factors: Any = None):
+    def __init__(self, model: AbstractModel, params: Params, lr_factors: Params | None = None):
         self.model, self.params = model, floating_params(model, params)
         self.lr_factors = training_factors(model, self.params, lr_factors)
 
-    def _roots(self) -> Any:
+    def _roots(self) -> jax.Array | None:
         return root_factors(self.lr_factors, self.params)
 
-    def _derivatives(self, x: Any, name: str) -> ModelDerivatives:
+    def _derivatives(self, x: ArrayLike, name: str) -> ModelDerivatives:
         return ModelDerivatives(
             self.model, self.params, inputs(x, name, self.model.in_shape), 3, self._roots()
         )
 
-    def _features(self, x: Any, name: str) -> np.ndarray:
+    def _features(self, x: ArrayLike, name: str) -> np.ndarray:
         """(m, P), one row an (input, output) pair, by parameters divided by the roots of their factors."""
-        found, roots = effective_features(self.model, self.params, x, name), self._roots()
-        return found.reshape(-1, found.shape[2]) * (1.0 if roots is None else np.asarray(roots))
+        features, roots = effective_features(self.model, self.params, x, name), self._roots()
+        return features.reshape(-1, features.shape[2]) * (1.0 if roots is None else np.asarray(roots))
 
-    def _weights(self, p: Any, name: str, derivatives: ModelDerivatives) -> np.ndarray:
-        found = numeric(p, name)
-        if found.size != derivatives.outputs:
+    def _weights(self, p: ArrayLike, name: str, derivatives: ModelDerivatives) -> np.ndarray:
+        weights = numeric(p, name)
+        if weights.size != derivatives.outputs:
             raise ValueError(
-                f"`{name}` must have one weight per output, {derivatives.outputs}; got {found.shape}."
+                f"`{name}` must have one weight per output, {derivatives.outputs}; got {weights.shape}."
             )
-        return found.reshape(1, -1)
+        return weights.reshape(1, -1)
 
 
 class EmpiricalDNTK(_Meta):
@@ -58,7 +57,7 @@ class EmpiricalDNTK(_Meta):
     """
 
     @in_float64
-    def __call__(self, x0: Any, x1: Any = None, x2: Any = None) -> np.ndarray:
+    def __call__(self, x0: ArrayLike, x1: ArrayLike | None = None, x2: ArrayLike | None = None) -> np.ndarray:
         """The full array (m0, m1, m2), for few inputs; (input, output) pairs form one index.
 
         `x1` and `x2` default to `x0`.
@@ -70,13 +69,15 @@ class EmpiricalDNTK(_Meta):
         else:
             f2 = f1 if x1 is None else self._features(x0, "x0")
         require_fits(8 * rows.outputs * len(f1) * len(f2), "the meta-kernel", "contract it instead")
-        found = np.empty((rows.outputs, len(f1), len(f2)))
+        kernel = np.empty((rows.outputs, len(f1), len(f2)))
         for b, direction in enumerate(f1):  # all pairs of directions at once would be m1 m2 P numbers
-            found[:, b] = rows.bend(np.broadcast_to(direction, f2.shape), f2).T
-        return _finite(found)
+            kernel[:, b] = rows.bend(np.broadcast_to(direction, f2.shape), f2).T
+        return _finite(kernel)
 
     @in_float64
-    def contract(self, x0: Any, x1: Any, p1: Any, x2: Any, p2: Any) -> np.ndarray:
+    def contract(
+        self, x0: ArrayLike, x1: ArrayLike, p1: ArrayLike, x2: ArrayLike, p2: ArrayLike
+    ) -> np.ndarray:
         r"""$\sum_{bc} \mu_{abc}\, p^1_b\, p^2_c$, (n0, out), at `x0`, by two gradients and one second derivative.
 
         `p1` and `p2` weight the outputs at `x1` and `x2`, (n,) or (n, out).
@@ -98,7 +99,7 @@ class EmpiricalDDNTK(_Meta):
     """
 
     @in_float64
-    def __call__(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, x: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         r"""$\nu$ and $\kappa$ on one set of few inputs, each (m, m, m, m), with (input, output) pairs as one index."""
         rows, f = self._derivatives(x, "x"), self._features(x, "x")
         m = len(f)
@@ -111,7 +112,7 @@ class EmpiricalDDNTK(_Meta):
         return _finite(nu), _finite(kappa)
 
     @in_float64
-    def contract(self, x0: Any, x1: Any, p1: Any) -> np.ndarray:
+    def contract(self, x0: ArrayLike, x1: ArrayLike, p1: ArrayLike) -> np.ndarray:
         r"""$\sum_{bcd} \nu_{abcd}\, p^1_b\, p^1_c\, p^1_d$, (n0, out), from `x0` (n0, d), `x1` and `p1`."""
         first = self._derivatives(x1, "x1")
         rows = self._derivatives(x0, "x0")

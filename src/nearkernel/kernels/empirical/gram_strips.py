@@ -30,20 +30,20 @@ class Term(NamedTuple):
 def lower_half(terms: Sequence[Term], n: int, per: int) -> np.ndarray:
     """The symmetric matrix (n per, n per) that is the sum of `terms`."""
     dtype = np.result_type(*(a for term in terms for a in (term.enters, term.signal) if a is not None))
-    found = np.empty((n * per, n * per), dtype)
+    matrix = np.empty((n * per, n * per), dtype)
     edges = _edges(n, per, dtype.itemsize)
 
     def fill(ends: tuple[int, int]) -> None:
         a, b = ends
         block = _strip(terms, a, b, per, dtype)
         mine, before = slice(a * per, b * per), slice(0, a * per)
-        found[mine, before], found[before, mine] = block[:, before], block[:, before].T
-        found[mine, mine] = mirrored(block[:, a * per :])
+        matrix[mine, before], matrix[before, mine] = block[:, before], block[:, before].T
+        matrix[mine, mine] = mirrored(block[:, a * per :])
 
     with one_thread():
         for _ in in_order(fill, list(itertools.pairwise(edges))):
             pass
-    return found
+    return matrix
 
 
 def _edges(n: int, per: int, itemsize: int) -> list[int]:

@@ -1,13 +1,12 @@
 """The tangent kernel of a finite network at given parameters."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import inputs, one_of
+from ..._base.types import Array, ArrayLike, Params
 from ..._run.memory import require_fits, rows_that_fit
 from ..._run.precision import in_float64, is_traced
 from ...models.base import AbstractModel, count_parameters
@@ -18,7 +17,7 @@ from ...models.params import floating_params, root_factors, training_factors
 from ..base import AbstractKernel
 from ..finiteness import require_finite
 from ..tiles import pieces
-from .outer_products import contracts, layer_contraction, layer_drift, layer_side, moving_layer_side
+from .outer_products import Side, contracts, layer_contraction, layer_drift, layer_side, moving_layer_side
 from .traced_products import jacobian_side, tapped_side
 
 METHODS = ("auto", "layers", "jacobian", "products")
@@ -44,11 +43,13 @@ class EmpiricalNTK(AbstractKernel):
     """
 
     model: AbstractModel
-    params: Any
-    lr_factors: Any
+    params: Params
+    lr_factors: Params | None
     method: str = eqx.field(static=True)
 
-    def __init__(self, model: AbstractModel, params: Any, lr_factors: Any = None, method: str = "auto"):
+    def __init__(
+        self, model: AbstractModel, params: Params, lr_factors: Params | None = None, method: str = "auto"
+    ):
         self.model, self.method = model, one_of(method, "method", METHODS)
         self.params = floating_params(model, params)
         self.lr_factors = training_factors(model, self.params, lr_factors)  # None: all are 1
@@ -69,14 +70,14 @@ class EmpiricalNTK(AbstractKernel):
             return self.model.layers.shape(self.model.in_shape)[-1]
         return jax.eval_shape(self.model, self.params, x[:1]).shape[1]
 
-    def _factors(self) -> Any:
+    def _factors(self) -> Params:
         return jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
 
     def input_dim(self) -> "int | tuple[int, ...] | None":
         return self.model.in_shape
 
     @in_float64
-    def full(self, x1: Any, x2: Any = None) -> Any:
+    def full(self, x1: ArrayLike, x2: ArrayLike | None = None) -> Array:
         """The kernel of every pair of outputs at `x1` and `x2`, (n1, out, n2, out)."""
         if is_traced(self, x1, x2):
             return self._traced_full(x1, x2)
@@ -85,7 +86,7 @@ class EmpiricalNTK(AbstractKernel):
         return require_finite(self._contract(x1, x2, full=True), x1, x2, "EmpiricalNTK.full(x1, x2)")
 
     @in_float64
-    def half_drift(self, direction: Any, x1: Any, x2: Any) -> np.ndarray:
+    def half_drift(self, direction: Params, x1: ArrayLike, x2: ArrayLike) -> np.ndarray:
         r"""$\frac{d}{ds} J(\theta + s d)(x_1) \cdot J(\theta)(x_2)$ at $s = 0$, (n1, out, n2, out), at `x1` and `x2`.
 
         The direction $d$ = `direction` is a tree like `params`. When the parameters move along it, the kernel changes
@@ -96,9 +97,9 @@ class EmpiricalNTK(AbstractKernel):
         x2 = inputs(x2, "x2", x1.shape[1:])
         return require_finite(self._half_drift(direction, x1, x2), x1, x2, "half_drift(x1, x2)")
 
-    def _half_drift(self, direction: Any, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+    def _half_drift(self, direction: Params, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
         if isinstance(self.model, Scaled):
-            step = direction["params"] if self.model.centred else direction
+            step = direction["params"] if self.model.centered else direction
             return self.model.alpha**2 * self._inside()._half_drift(step, x1, x2)
         out = self._outputs(x1)
         require_fits(8 * len(x1) * len(x2) * out**2, "the drift of a tangent kernel", "use fewer points")
@@ -109,12 +110,12 @@ class EmpiricalNTK(AbstractKernel):
             return layer_drift(side1, moves1, side2, out)
         count = count_parameters(self.params)
         chunk = rows_that_fit(3 * 8 * out * count, BUDGET)
-        found = np.empty((len(x1), out, len(x2), out))
+        drift = np.empty((len(x1), out, len(x2), out))
         for i in range(0, len(x1), chunk):
             for j in range(0, len(x2), chunk):
                 block = _half_drift(self, direction, x1[i : i + chunk], x2[j : j + chunk])
-                found[i : i + chunk, :, j : j + chunk] = block
-        return found
+                drift[i : i + chunk, :, j : j + chunk] = block
+        return drift
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         return self._contract(x1, x2, full=False)
@@ -136,7 +137,7 @@ class EmpiricalNTK(AbstractKernel):
             return self._by_products(x1, x1 if x2 is None else x2, out, full)
         return self._by_sides(x1, x2, out, full)
 
-    def _side(self, x: Any) -> Any:
+    def _side(self, x: Array) -> Side:
         made = jacobian_side if self.method == "jacobian" else tapped_side
         return made(self.model, self.params, self._factors(), x)
 
@@ -157,20 +158,20 @@ class EmpiricalNTK(AbstractKernel):
         count = count_parameters(self.params)
         chunk = rows_that_fit(3 * 8 * out * count, BUDGET)
         derivatives = ModelDerivatives(self.model, self.params, x2, 1)
-        found = np.empty((len(x1), out, len(x2), out) if full else (len(x1), len(x2)))
+        kernel = np.empty((len(x1), out, len(x2), out) if full else (len(x1), len(x2)))
         for at in range(0, len(x1), chunk):
             rows = _jacobian_rows(self, x1[at : at + chunk], chunk).reshape(-1, count)
             if self.lr_factors is not None:
                 rows = rows * np.asarray(root_factors(self.lr_factors, self.params))
             block = derivatives.push(rows).reshape(-1, out, len(x2), out)
-            found[at : at + chunk] = block if full else np.einsum("iojo->ij", block) / out
-        return found
+            kernel[at : at + chunk] = block if full else np.einsum("iojo->ij", block) / out
+        return kernel
 
     def _inside(self) -> "EmpiricalNTK":
         """The kernel of the model that a scaled one scales, which may know a faster way."""
         assert isinstance(self.model, Scaled)
         moving, params = self.model.moving(self.params)
-        factors = self.lr_factors["params"] if self.model.centred and self.lr_factors else self.lr_factors
+        factors = self.lr_factors["params"] if self.model.centered and self.lr_factors else self.lr_factors
         return EmpiricalNTK(moving.model, params, 1.0 if factors is None else factors, self.method)
 
     def _by_sides(self, x1: np.ndarray, x2: np.ndarray | None, out: int, full: bool) -> np.ndarray:
@@ -178,7 +179,7 @@ class EmpiricalNTK(AbstractKernel):
         bytes_per_row = sum(part.size * part.dtype.itemsize for part in self._side_parts(x1))
         chunk = rows_that_fit(bytes_per_row, BUDGET)
         other = x1 if x2 is None else x2
-        found = np.empty((len(x1), out, len(other), out) if full else (len(x1), len(other)))
+        kernel = np.empty((len(x1), out, len(other), out) if full else (len(x1), len(other)))
         side = lambda x: _side_rows(self, x, chunk)
         for rows in pieces(slice(0, len(x1)), chunk):
             left = side(x1[rows])
@@ -187,27 +188,27 @@ class EmpiricalNTK(AbstractKernel):
                 right = left if x2 is None and not mirror else side(other[columns])
                 block = layer_contraction(left, right, out, full)
                 if full:
-                    found[rows, :, columns] = block
+                    kernel[rows, :, columns] = block
                 else:
-                    found[rows, columns] = block
+                    kernel[rows, columns] = block
                 if mirror and full:
-                    found[columns, :, rows] = block.transpose(2, 3, 0, 1)
+                    kernel[columns, :, rows] = block.transpose(2, 3, 0, 1)
                 elif mirror:
-                    found[columns, rows] = block.T
-        return found
+                    kernel[columns, rows] = block.T
+        return kernel
 
-    def _jacobian(self, x: Any, params: Any = None) -> jax.Array:
+    def _jacobian(self, x: Array, params: Params | None = None) -> jax.Array:
         """(n, out, P), each column scaled by the root of its learning-rate factor."""
         params = self.params if params is None else params
-        found = jacobian(self.model, params, x)
+        derivative = jacobian(self.model, params, x)
         roots = root_factors(self.lr_factors, self.params)
-        return found if roots is None else found * roots
+        return derivative if roots is None else derivative * roots
 
-    def _traced_full(self, x1: Any, x2: Any) -> jax.Array:
+    def _traced_full(self, x1: Array, x2: Array | None) -> jax.Array:
         left = self._jacobian(x1)
         return jnp.tensordot(left, left if x2 is None else self._jacobian(x2), axes=([2], [2]))
 
-    def traced(self, x1: Any, x2: Any) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> jax.Array:
         return (
             jnp.einsum("iojo->ij", self._traced_full(x1, x2))
             / jax.eval_shape(self.model, self.params, x1).shape[1]
@@ -219,7 +220,7 @@ class EmpiricalNTK(AbstractKernel):
         )
 
 
-def _operations(model: AbstractModel, params: Any, x: np.ndarray) -> float:
+def _operations(model: AbstractModel, params: Params, x: np.ndarray) -> float:
     """Floating-point operations of one input, as the compiler counts them."""
     # A function, not the model itself: a model that holds lists of parameters has no hash.
     counts = [
@@ -244,7 +245,7 @@ def _jacobian_rows(kernel: EmpiricalNTK, x: np.ndarray, chunk: int) -> np.ndarra
     return np.asarray(_jacobian(kernel, _padded_rows(x, chunk)))[: len(x)]
 
 
-def _side_rows(kernel: EmpiricalNTK, x: np.ndarray, chunk: int) -> Any:
+def _side_rows(kernel: EmpiricalNTK, x: np.ndarray, chunk: int) -> Side:
     return jax.tree.map(lambda a: a[: len(x)], kernel._side(_padded_rows(x, chunk)))
 
 

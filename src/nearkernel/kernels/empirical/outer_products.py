@@ -8,12 +8,13 @@ Without positions, dot products of such gradients are entrywise products of two 
 it is cheaper to sum the outer products first, layer by layer.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._base.types import Array, Params, PyTree
 from ...models.layers.base import AbstractLayer, AbstractOuterLayer
 from ...models.layers.dense import Dense
 from ...models.networks.network import AbstractNetwork
@@ -28,11 +29,11 @@ class LayerSide(NamedTuple):
     The signal of a last dense layer is the identity: None.
     """
 
-    enters: Any
-    signal: Any
+    enters: Array
+    signal: PyTree
 
 
-Side = Any  # a list of one `LayerSide` per layer with parameters
+Side = list[LayerSide]
 
 
 def contracts(layer: AbstractLayer) -> bool:
@@ -49,10 +50,10 @@ def layer_side(net: AbstractNetwork, params, factors, x) -> Side:
     layers, both = net.layers, _zipped(params, factors)
     last = layers.layers[-1] if isinstance(layers.layers[-1], Dense) else None
 
-    def run(taps: Any) -> tuple[jax.Array, list]:
+    def run(taps: list | None) -> tuple[jax.Array, list]:
         entered: list = []
 
-        def leaf(layer: Any, pair: Any, x: jax.Array) -> jax.Array:
+        def leaf(layer: PyTree, pair: PyTree, x: jax.Array) -> jax.Array:
             if not layer.has_params():
                 return layer(None, x)
             own, factor = pair
@@ -79,7 +80,7 @@ def _kept(shapes: list, z: jax.Array) -> jax.Array:
     return z
 
 
-def _zipped(params: Any, factors: Any) -> Any:
+def _zipped(params: Params, factors: Params) -> Params:
     """Each layer's parameters beside its factors, in the nesting of the layers."""
     if isinstance(params, list | tuple):
         return [_zipped(p, f) for p, f in zip(params, factors, strict=True)]
@@ -88,12 +89,11 @@ def _zipped(params: Any, factors: Any) -> Any:
 
 @jax.jit(static_argnums=(2, 3))
 def _contract(side1: Side, side2: Side, out: int, full: bool):
-    total: Any = 0.0
+    total: Array | float = 0.0
     for one, two in zip(side1, side2, strict=True):
         if one.signal is None:
-            enters = jnp.einsum(
-                "npi,mpi->nm", one.enters, two.enters
-            )  # one position: a dense layer at the end
+            # A dense layer at the end has one position.
+            enters = jnp.einsum("npi,mpi->nm", one.enters, two.enters)
             total += enters[:, None, :, None] * jnp.eye(out)[:, None, :] if full else enters
         elif _gram_wins(one, two):
             total += _by_grams(one, two, out, full)
@@ -127,8 +127,8 @@ def _by_grams(one: LayerSide, two: LayerSide, out: int, full: bool) -> jax.Array
 def _by_gradients(one: LayerSide, two: LayerSide, out: int, full: bool) -> jax.Array:
     left, right = _gradients(one), _gradients(two)
     if full:
-        found = left.reshape(len(left) * out, -1) @ right.reshape(len(right) * out, -1).T
-        return found.reshape(len(left), out, -1, out)
+        gram = left.reshape(len(left) * out, -1) @ right.reshape(len(right) * out, -1).T
+        return gram.reshape(len(left), out, -1, out)
     return left.reshape(len(left), -1) @ right.reshape(len(right), -1).T / out
 
 
@@ -140,12 +140,12 @@ def layer_contraction(side1: Side, side2: Side, out: int, full: bool) -> np.ndar
     rows = max(1, _STRIP_BYTES // (8 * n2 * (out * out if full else 1)))
     if rows >= n1:
         return np.array(_contract(side1, side2, out, full))
-    found = np.empty((n1, out, n2, out) if full else (n1, n2))
+    kernel = np.empty((n1, out, n2, out) if full else (n1, n2))
     for start in range(0, n1, rows):
         at = min(start, n1 - rows)  # the last strip overlaps the one before: one shape, one compilation
         strip = jax.tree.map(lambda a, at=at: a[at : at + rows], side1)
-        found[at : at + rows] = _contract(strip, side2, out, full)
-    return found
+        kernel[at : at + rows] = _contract(strip, side2, out, full)
+    return kernel
 
 
 def contraction_with_itself(side: Side, out: int, full: bool) -> np.ndarray:
@@ -153,17 +153,21 @@ def contraction_with_itself(side: Side, out: int, full: bool) -> np.ndarray:
     n, per = len(side[0].enters), out if full else 1
     scale = 1.0 if full else 1.0 / out
     flat = [each for each in side if _without_positions(each)]
-    found: Any = lower_half([_term(each, n, per, scale) for each in flat], n, per) if flat else 0.0
+    kernel = (
+        lower_half([_term(each, n, per, scale) for each in flat], n, per)
+        if flat
+        else np.zeros((n * per, n * per))
+    )
     for each in side:
         if _without_positions(each):
             continue
         if _gram_wins(each, each):
-            found += np.asarray(_by_grams_of_positions(each, out, full)).reshape(n * per, n * per)
+            kernel += np.asarray(_by_grams_of_positions(each, out, full)).reshape(n * per, n * per)
         else:  # one layer at a time: gradients are large
-            found += lower_half(
+            kernel += lower_half(
                 [Term(None, np.asarray(_gradients(each)).reshape(n * per, -1), scale)], n, per
             )
-    return found.reshape(n, out, n, out) if full else found
+    return kernel.reshape(n, out, n, out) if full else kernel
 
 
 def _without_positions(each: LayerSide) -> bool:
@@ -199,12 +203,12 @@ def layer_drift(side1: Side, moves1: Side, side2: Side, out: int) -> np.ndarray:
     """How the contraction moves with its first side, (n1, out, n2, out), a strip of rows at a time."""
     n1, n2 = len(side1[0].enters), len(side2[0].enters)
     rows = max(1, _STRIP_BYTES // (2 * 8 * n2 * out * out))
-    found = np.empty((n1, out, n2, out))
+    drift = np.empty((n1, out, n2, out))
     for start in range(0, n1, rows):
         at = max(min(start, n1 - rows), 0)
         strip, moves = jax.tree.map(lambda a, at=at: a[at : at + rows], (side1, moves1))
-        found[at : at + rows] = _drift(strip, moves, side2, out)
-    return found
+        drift[at : at + rows] = _drift(strip, moves, side2, out)
+    return drift
 
 
 @jax.jit(static_argnums=3)

@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core
 
+from ..._base.types import Array, Params
 from ...models.base import AbstractModel
 from ...models.expansion.derivatives import jacobian
 from ...models.params import root_factors
@@ -35,9 +36,9 @@ class _Value(NamedTuple):
 class _Step(NamedTuple):
     """One operation as a `function`: `given`, a `_Value` or a constant each; `made`, the numbers of its results."""
 
-    equation: Any
+    equation: core.JaxprEqn
     function: Callable
-    given: list[Any]
+    given: list[_Value | Array]
     made: list[int]
 
 
@@ -45,7 +46,7 @@ class _Program(NamedTuple):
     """A traced program without calls: values 0, 1, ... are its arguments, then those of the steps."""
 
     steps: list[_Step]
-    outputs: list[Any]
+    outputs: list[_Value | Array]
 
 
 class _Product(NamedTuple):
@@ -56,15 +57,15 @@ class _Product(NamedTuple):
 
 
 @jax.jit
-def jacobian_side(model: AbstractModel, params: Any, factors: Any, x: jax.Array) -> Side:
+def jacobian_side(model: AbstractModel, params: Params, factors: Params, x: jax.Array) -> Side:
     """All gradients, each entry times the root of its factor; `factors` is a tree like `params`."""
-    roots: Any = root_factors(factors, params)
-    found = jacobian(model, params, x) * roots
-    return [LayerSide(jnp.ones((len(found), 1, 1), found.dtype), found[:, :, None])]
+    roots = root_factors(factors, params)
+    scaled = jacobian(model, params, x) * (1.0 if roots is None else roots)
+    return [LayerSide(jnp.ones((len(scaled), 1, 1), scaled.dtype), scaled[:, :, None])]
 
 
 @jax.jit
-def tapped_side(model: AbstractModel, params: Any, factors: Any, x: jax.Array) -> Side:
+def tapped_side(model: AbstractModel, params: Params, factors: Params, x: jax.Array) -> Side:
     """What enters each product with a weight array and the signal that comes back; last, gradients by all others.
 
     `factors` is a tree like `params`; only an array with one factor for all its entries is tapped.
@@ -88,14 +89,14 @@ def tapped_side(model: AbstractModel, params: Any, factors: Any, x: jax.Array) -
         look = lambda given: values[given.place] if isinstance(given, _Value) else given
         for at, step in enumerate(program.steps):
             given = [look(each) for each in step.given]
-            found = step.function(*given)
+            results = step.function(*given)
             if at in products:
                 entered.append(roots[products[at].leaf] * _enters(step.equation, products[at].operand, given))
-                found = [found[0] + zeros[at]]
-            values += found
+                results = [results[0] + zeros[at]]
+            values += results
         return look(program.outputs[0]), entered
 
-    zeros = {at: _zeros(program.steps[at].equation.outvars[0].aval) for at in products}
+    zeros = {at: _zeros(program.steps[at].equation.outvars[0]) for at in products}
 
     def of_row(row: jax.Array) -> Side:
         rest = [leaves[k] for k in others]
@@ -117,8 +118,12 @@ def tapped_side(model: AbstractModel, params: Any, factors: Any, x: jax.Array) -
     return jax.vmap(of_row)(x)
 
 
-def _zeros(like: Any) -> jax.Array:
-    return jnp.zeros(like.shape, like.dtype)
+def _shape(variable: Any) -> tuple[int, ...]:
+    return variable.aval.shape
+
+
+def _zeros(variable: Any) -> jax.Array:
+    return jnp.zeros(variable.aval.shape, variable.aval.dtype)
 
 
 def _many_positions(side: LayerSide) -> bool:
@@ -127,13 +132,13 @@ def _many_positions(side: LayerSide) -> bool:
     return positions * (fan_in + out * width) > out * width * fan_in
 
 
-def _traced(function: Any, leaves: list, row: Any) -> _Program:
+def _traced(function: Callable, leaves: list, row: jax.ShapeDtypeStruct) -> _Program:
     """`function(leaves, row)` as one list of steps; programs that it calls are written out."""
     closed = jax.make_jaxpr(function)(leaves, row)
     steps: list[_Step] = []
     count = len(leaves) + 1
 
-    def written(jaxpr: Any, consts: list, given: list) -> list:
+    def written(jaxpr: core.Jaxpr, consts: list, given: list) -> list:
         nonlocal count
         names = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *given), strict=True))
         look = lambda var: var.val if isinstance(var, core.Literal) else names[var]
@@ -156,7 +161,7 @@ def _traced(function: Any, leaves: list, row: Any) -> _Program:
     return _Program(steps, outputs)
 
 
-def _as_function(equation: Any) -> tuple[Callable, list, list]:
+def _as_function(equation: core.JaxprEqn) -> tuple[Callable, list, list]:
     """An equation as a function from its variables, each once, to those that it makes."""
     used = list(dict.fromkeys(var for var in equation.invars if not isinstance(var, core.Literal)))
     made = [var for var in equation.outvars if not isinstance(var, core.DropVar)]
@@ -181,14 +186,14 @@ def _products(program: _Program, allowed: list[bool]) -> dict[int, _Product]:
     for given in program.outputs:
         if isinstance(given, _Value) and given.place in same:
             uses[same[given.place]] += [(0, 0), (0, 0)]
-    found = {}
+    products = {}
     for leaf, used in uses.items():
         if allowed[leaf] and len(used) == 1 and _is_product(program.steps[used[0][0]].equation, used[0][1]):
-            found[used[0][0]] = _Product(leaf, used[0][1])
-    return dict(sorted(found.items()))
+            products[used[0][0]] = _Product(leaf, used[0][1])
+    return dict(sorted(products.items()))
 
 
-def _is_product(equation: Any, operand: int) -> bool:
+def _is_product(equation: core.JaxprEqn, operand: int) -> bool:
     """Whether the gradient by this operand is a sum of outer products."""
     if equation.primitive is _DOT:
         return equation.invars[0] is not equation.invars[1] and not equation.params["dimension_numbers"][1][0]
@@ -197,7 +202,7 @@ def _is_product(equation: Any, operand: int) -> bool:
     return equation.params["feature_group_count"] == equation.params["batch_group_count"] == 1
 
 
-def _enters(equation: Any, operand: int, given: list) -> jax.Array:
+def _enters(equation: core.JaxprEqn, operand: int, given: list) -> jax.Array:
     """What the weights are multiplied with, (positions, fan_in)."""
     x = given[1 - operand]
     if equation.primitive is _CONV:
@@ -208,7 +213,7 @@ def _enters(equation: Any, operand: int, given: list) -> jax.Array:
     return x.transpose(*free, *summed).reshape(-1, fan_in)
 
 
-def _signal(equation: Any, operand: int, signal: jax.Array) -> jax.Array:
+def _signal(equation: core.JaxprEqn, operand: int, signal: jax.Array) -> jax.Array:
     """The derivative by the result of a product, (out, positions, width)."""
     out, shape = len(signal), signal.shape[1:]
     if equation.primitive is _CONV:
@@ -216,14 +221,14 @@ def _signal(equation: Any, operand: int, signal: jax.Array) -> jax.Array:
         moved = signal.transpose(0, *(1 + axis for axis in (batch, *spatial, channel)))
         return moved.reshape(out, -1, shape[channel])
     summed = equation.params["dimension_numbers"][0][operand]
-    weight = equation.invars[operand].aval.shape
+    weight = _shape(equation.invars[operand])
     width = math.prod(size for axis, size in enumerate(weight) if axis not in summed)
     if operand == 1:  # positions come first
         return signal.reshape(out, -1, width)
     return signal.reshape(out, width, -1).transpose(0, 2, 1)
 
 
-def _patches(x: jax.Array, equation: Any) -> jax.Array:
+def _patches(x: jax.Array, equation: core.JaxprEqn) -> jax.Array:
     """What a filter sees at each position, (positions, channels * filter)."""
     settings = equation.params
     batch, channel, *spatial = settings["dimension_numbers"].lhs_spec
@@ -233,16 +238,16 @@ def _patches(x: jax.Array, equation: Any) -> jax.Array:
         for (low, high), dilation in zip(settings["padding"], settings["lhs_dilation"], strict=True)
     ]
     x = lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0), *pads])
-    weight, names = equation.invars[1].aval.shape, settings["dimension_numbers"].rhs_spec
+    weight, names = _shape(equation.invars[1]), settings["dimension_numbers"].rhs_spec
     sizes = [weight[axis] for axis in names[2:]]
     strides, steps = settings["window_strides"], settings["rhs_dilation"]
     spans = [(size - 1) * step + 1 for size, step in zip(sizes, steps, strict=True)]
     counts = [(n - span) // stride + 1 for n, span, stride in zip(x.shape[2:], spans, strides, strict=True)]
-    found = []
+    patches = []
     for offset in np.ndindex(*sizes):
         begin = [o * step for o, step in zip(offset, steps, strict=True)]
         end = [b + (count - 1) * stride + 1 for b, count, stride in zip(begin, counts, strides, strict=True)]
-        found.append(lax.slice(x, (0, 0, *begin), (*x.shape[:2], *end), (1, 1, *strides)))
-    stacked = jnp.stack(found, axis=2)  # (batch, channels, filter, *positions)
+        patches.append(lax.slice(x, (0, 0, *begin), (*x.shape[:2], *end), (1, 1, *strides)))
+    stacked = jnp.stack(patches, axis=2)  # (batch, channels, filter, *positions)
     moved = jnp.moveaxis(stacked.reshape(len(x), -1, *counts), 1, -1)
     return moved.reshape(-1, moved.shape[-1])

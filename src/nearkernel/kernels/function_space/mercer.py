@@ -1,11 +1,10 @@
 """Mercer's eigenpairs of a kernel, and the explicit features they make."""
 
-from typing import Any
-
 import numpy as np
 import scipy.linalg
 
 from ..._base.check import inputs, numeric, whole
+from ..._base.types import Array, ArrayLike
 from ..._run.blas import one_thread
 from ..._run.precision import in_float64, is_traced
 from ..features import AbstractFeatureKernel
@@ -28,14 +27,14 @@ class Mercer(AbstractFeatureKernel):
     coefficients: np.ndarray
 
     @in_float64
-    def functions(self, x: Any) -> Any:
+    def functions(self, x: ArrayLike) -> Array:
         """Eigenfunctions (m, r) at any points `x` (m, d), by the Nyström extension; orthonormal in the measure."""
         if is_traced(self, x):
             return self.kernel(x, self.nodes) @ self.coefficients
         return self._at(inputs(x, dim=self.nodes.shape[1])) @ self.coefficients
 
     @in_float64
-    def features(self, x: Any) -> Any:
+    def features(self, x: ArrayLike) -> Array:
         r"""The feature map $\sqrt{\lambda_i}\, \phi_i$ at `x`, (m, r): `features(x) @ features(y).T` is this kernel."""
         return self.functions(x) * self.values**0.5
 
@@ -50,7 +49,9 @@ class Mercer(AbstractFeatureKernel):
 
 
 @in_float64
-def mercer(kernel: KernelLike, x: Any, weights: Any = None, rank: int | None = None) -> Mercer:
+def mercer(
+    kernel: KernelLike, x: ArrayLike, weights: ArrayLike | None = None, rank: int | None = None
+) -> Mercer:
     r"""Eigenvalues and eigenfunctions of a kernel in a measure: $\int k(x, y)\, \phi(y)\, d\mu(y) = \lambda\, \phi(x)$.
 
     The measure is $\mu = \sum_j w_j\, \delta(x_j)$. The nodes and weights of a quadrature rule give the eigenpairs of

@@ -1,7 +1,6 @@
 """Newton's method for a convex loss of the values of a function, plus its squared norm."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +16,7 @@ def logistic(f: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.sum(jnp.logaddexp(0.0, -y * f))
 
 
-def minimizer(matrix: np.ndarray, y: np.ndarray, ridge: float, loss: Any) -> np.ndarray:
+def minimizer(matrix: np.ndarray, y: np.ndarray, ridge: float, loss: str | Callable) -> np.ndarray:
     """Coefficients a (n,) that minimize loss(K a, y) + ridge/2 a^T K a; see `representer`."""
     ridge = positive(ridge, "ridge")
     if not callable(loss):

@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -11,11 +10,12 @@ import scipy.linalg
 from ..._base.check import inputs, numeric, positive, shown
 from ..._base.result import Result
 from ..._base.status import Status, StatusKind
+from ..._base.types import Array, ArrayLike
 from ..._run.blas import one_thread
 from ..._run.precision import in_float64
 from ..base import AbstractKernel
 
-KernelLike = AbstractKernel | Callable[[Any, Any], Any]
+KernelLike = AbstractKernel | Callable[[Array, Array], ArrayLike]
 TOLERANCE = 1e-10
 
 
@@ -43,7 +43,7 @@ class PositivityResult(Result, eqx.Module):
 
 
 @in_float64
-def positivity(kernel: KernelLike, x: Any, tolerance: float = TOLERANCE) -> PositivityResult:
+def positivity(kernel: KernelLike, x: ArrayLike, tolerance: float = TOLERANCE) -> PositivityResult:
     r"""Checks whether `kernel` is symmetric and positive semidefinite on `x` (n, d), and finds points where it is not.
 
     If a set of points gives a negative eigenvalue, so does every larger set (eigenvalue interlacing). A minimal set
@@ -105,9 +105,9 @@ def positive_gram(kernel: KernelLike, x: np.ndarray) -> np.ndarray:
     matrix = gram(kernel, x)
     limit = TOLERANCE * _size(matrix)
     if np.abs(matrix - matrix.T).max() > limit or not _is_positive(matrix, limit):
-        found = positivity(kernel, x)
-        if not found.ok:
-            raise ValueError(f"`kernel` is {str(found.status).removesuffix('.')}; see nk.theory.positivity.")
+        sign = positivity(kernel, x)
+        if not sign.ok:
+            raise ValueError(f"`kernel` is {str(sign.status).removesuffix('.')}; see nk.theory.positivity.")
     return (matrix + matrix.T) / 2
 
 

@@ -1,7 +1,5 @@
 """Two random objects of a kernel: the Gaussian process, and the determinantal point process."""
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 import scipy.linalg
@@ -9,6 +7,7 @@ import scipy.linalg
 from ..._base.check import inputs, plain_array, shown, whole
 from ..._base.keys import Key, generator
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.blas import one_thread
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
@@ -22,9 +21,8 @@ def _spectrum(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     space they live in, and only the matrix within that space is diagonalized.
     """
     n, eps = len(matrix), np.finfo(float).eps
-    with one_thread(
-        n // 2
-    ):  # up to 3000 points: a second thread gains little, and waits if another program has it
+    # Up to 3000 points: a second thread gains little, and waits if another program has it.
+    with one_thread(n // 2):
         factor, order, rank, _ = scipy.linalg.lapack.dpstrf(matrix, lower=1, tol=n * eps * matrix.max())
         space = None
         if 0 < rank < n / 2:
@@ -39,7 +37,7 @@ def _spectrum(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @in_float64
-def gp_samples(kernel: KernelLike, x: Any, size: int, key: Key) -> np.ndarray:
+def gp_samples(kernel: KernelLike, x: ArrayLike, size: int, key: Key) -> np.ndarray:
     """`size` independent samples of a centered Gaussian process with covariance `kernel`: an array (size, n).
 
     **Arguments:** `kernel`, positive semidefinite, of this library or any function k(x1, x2) -> (n1, n2); it may be
@@ -65,7 +63,7 @@ class DPP(Result, eqx.Module):
     vectors: np.ndarray  # (n, r)
 
     @in_float64
-    def __init__(self, kernel: KernelLike, x: Any):
+    def __init__(self, kernel: KernelLike, x: ArrayLike):
         self.values, self.vectors = _spectrum(positive_gram(kernel, inputs(x)))
 
     def expected_size(self) -> float:
@@ -90,7 +88,7 @@ class DPP(Result, eqx.Module):
             chosen = _choose(self.values, self._size(size), rng)
         return _from_projection(self.vectors[:, chosen], rng)
 
-    def log_probability(self, points: Any, size: int | None = None) -> float:
+    def log_probability(self, points: ArrayLike, size: int | None = None) -> float:
         """ln P(S) of a subset, given by its indices `points`; with `size`, among all subsets of that many points."""
         points = plain_array(points, "points")
         fine = points.ndim == 1 and (points.size == 0 or points.dtype.kind in "iu")
@@ -108,7 +106,7 @@ class DPP(Result, eqx.Module):
     def _n(self) -> int:
         return len(self.vectors)
 
-    def _size(self, size: Any) -> int:
+    def _size(self, size: int | None) -> int:
         size = whole(size, "size", 1)
         if size > len(self.values):
             raise ValueError(

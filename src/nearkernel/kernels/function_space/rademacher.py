@@ -1,11 +1,12 @@
 """How well functions of bounded norm can follow random signs: what bounds their generalization gap."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._base.check import inputs, positive
 from ..._base.keys import Key, generator
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from .positivity import KernelLike, positive_gram
 
@@ -24,7 +25,7 @@ class RademacherResult(NamedTuple):
 
 
 @in_float64
-def rademacher(kernel: KernelLike, x: Any, norm: float, key: Key | None = None) -> RademacherResult:
+def rademacher(kernel: KernelLike, x: ArrayLike, norm: float, key: Key | None = None) -> RademacherResult:
     r"""The empirical Rademacher complexity of the functions of norm at most B in a kernel's Hilbert space.
 
     $$\mathbb{E}_s \sup_{\lVert f\rVert \le B} \frac1n \sum_i s_i f(x_i)
@@ -40,8 +41,10 @@ def rademacher(kernel: KernelLike, x: Any, norm: float, key: Key | None = None) 
     x, norm = inputs(x), float(positive(norm, "norm"))
     gram = positive_gram(kernel, x)
     signs = generator(0 if key is None else key).choice([-1.0, 1.0], (_DRAWS, len(x)))
-    found = (
+    complexity = (
         norm / len(x) * np.sqrt(np.maximum(np.einsum("si,ij,sj->s", signs, gram, signs, optimize=True), 0.0))
     )
     bound = norm * np.sqrt(np.trace(gram)) / len(x)
-    return RademacherResult(float(bound), float(found.mean()), float(found.std(ddof=1) / np.sqrt(_DRAWS)))
+    return RademacherResult(
+        float(bound), float(complexity.mean()), float(complexity.std(ddof=1) / np.sqrt(_DRAWS))
+    )

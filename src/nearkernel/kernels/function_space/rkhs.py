@@ -1,6 +1,7 @@
 """Functions of a kernel's Hilbert space: representer form, norms and inner products, and their feature form."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.optimize
 
 from ..._base.check import finite_number, finite_result, inputs, numeric, positive
 from ..._base.result import Result
+from ..._base.types import ArrayLike, Number
 from ..._run.precision import in_float64
 from ..algebra import Multiple, Product, Sum
 from ..classical.stationary import Linear, Polynomial
@@ -31,7 +33,7 @@ class RKHSFunction(Result, eqx.Module):
     x: np.ndarray
     coefficients: np.ndarray
 
-    def __init__(self, kernel: KernelLike, x: Any, coefficients: Any):
+    def __init__(self, kernel: KernelLike, x: ArrayLike, coefficients: ArrayLike):
         self.kernel = kernel
         self.x = inputs(x)
         self.coefficients = numeric(coefficients, "coefficients")
@@ -40,7 +42,7 @@ class RKHSFunction(Result, eqx.Module):
                 f"`coefficients` must have shape ({len(self.x)},), one per point; got {self.coefficients.shape}."
             )
 
-    def __call__(self, x_new: Any) -> np.ndarray:
+    def __call__(self, x_new: ArrayLike) -> np.ndarray:
         """$f(x)$ at new points (m, d): (m,)."""
         return cross(self.kernel, inputs(x_new, "x_new", self.x.shape[1:]), self.x) @ self.coefficients
 
@@ -63,23 +65,23 @@ class RKHSFunction(Result, eqx.Module):
         """
         return feature_map(self.kernel, self.x).T @ self.coefficients
 
-    def __add__(self, other: Any) -> "RKHSFunction":
+    def __add__(self, other: object) -> "RKHSFunction":
         if not isinstance(other, RKHSFunction):
             return NotImplemented
         self._require_same_space(other)
         both = np.concatenate([self.coefficients, other.coefficients])
         return RKHSFunction(self.kernel, np.concatenate([self.x, other.x]), both)
 
-    def __mul__(self, factor: Any) -> "RKHSFunction":
+    def __mul__(self, factor: Number) -> "RKHSFunction":
         factor = finite_number(factor, "the factor of a function")
         return RKHSFunction(self.kernel, self.x, factor * self.coefficients)
 
     __rmul__ = __mul__
 
-    def __sub__(self, other: Any) -> "RKHSFunction":
-        return self + -1.0 * other
+    def __sub__(self, other: object) -> "RKHSFunction":
+        return self + (-1.0 * other if isinstance(other, RKHSFunction) else other)
 
-    def _require_same_space(self, other: Any) -> None:
+    def _require_same_space(self, other: object) -> None:
         if not isinstance(other, RKHSFunction):
             raise TypeError(f"`other` must be an RKHSFunction; got {type(other).__name__}.")
         if self.kernel is not other.kernel and not eqx.tree_equal(self.kernel, other.kernel):
@@ -92,7 +94,7 @@ class RKHSFunction(Result, eqx.Module):
 
 @in_float64
 def representer(
-    kernel: KernelLike, x: Any, y: Any, ridge: float = 0.0, loss: Any = "squared"
+    kernel: KernelLike, x: ArrayLike, y: ArrayLike, ridge: float = 0.0, loss: str | Callable = "squared"
 ) -> RKHSFunction:
     r"""The function that minimizes $\text{loss}(f(x), y) + \frac{\lambda}{2} \lVert f\rVert^2$ over the whole space.
 
@@ -133,7 +135,7 @@ class NormBoundedResult(NamedTuple):
 
 
 @in_float64
-def norm_bounded(kernel: KernelLike, x: Any, y: Any, norm: float) -> NormBoundedResult:
+def norm_bounded(kernel: KernelLike, x: ArrayLike, y: ArrayLike, norm: float) -> NormBoundedResult:
     r"""The minimizer of $\sum_i (f(x_i) - y_i)^2$ over $\lVert f\rVert \le$ `norm`, with its equivalent ridge.
 
     $\lVert f\rVert^2 = y^\top K (K + \lambda)^{-2} y$ decreases as the ridge $\lambda$ grows, so every norm below the
@@ -160,7 +162,7 @@ def norm_bounded(kernel: KernelLike, x: Any, y: Any, norm: float) -> NormBounded
 
 
 @in_float64
-def feature_map(kernel: KernelLike, x: Any) -> np.ndarray:
+def feature_map(kernel: KernelLike, x: ArrayLike) -> np.ndarray:
     """Explicit features (n, f) of a kernel of finite rank: `feature_map(k, x) @ feature_map(k, y).T` is k(x, y).
 
     **Arguments:** `kernel`: linear, polynomial, of given or random features, or made by `mercer`; also sums (features

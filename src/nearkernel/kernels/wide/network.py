@@ -1,18 +1,20 @@
 """NNGP and NTK of networks: covariance and tangent kernel of one output in the limit of infinite width."""
 
 import weakref
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
 import numpy as np
 
 from ..._base.check import inputs
+from ..._base.types import Array, ArrayLike
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64, is_traced, working_dtype
 from ...models.containers.repeat import roomy
 from ...models.layers.activation import Activation
-from ...models.layers.base import inverse
+from ...models.layers.base import AbstractLayer, Pair, Row, inverse
 from ...models.layers.flatten import Flatten
 from ...models.networks.mlp import MLP
 from ...models.networks.network import AbstractNetwork, Network, require_wide
@@ -21,24 +23,27 @@ from ..finiteness import require_finite
 from ..tiles import Tiles, gaps, ready
 from .vectors import Wide
 
-_KNOWN: dict[tuple, Any] = {}  # limits of networks that are in use
+if TYPE_CHECKING:
+    from .positions import PositionWide
+
+_KNOWN: "dict[tuple, Wide | PositionWide]" = {}  # limits of networks that are in use
 
 
-def wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
+def wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> "Wide | PositionWide":
     """The kernels of the network's limit for concrete inputs, made once for a network."""
     key = id(net), outputs, working_dtype().name
     if key not in _KNOWN:
-        found, dtype = traced_wide(net, outputs), working_dtype()
-        if is_traced(found):  # a trace is on its way
-            return found
-        if isinstance(found, Wide):
-            found = Wide(roomy(found.layers), found.in_dim, outputs)
-        _KNOWN[key] = jax.tree.map(lambda a: np.asarray(a, dtype) if eqx.is_inexact_array(a) else a, found)
+        limit, dtype = traced_wide(net, outputs), working_dtype()
+        if is_traced(limit):  # a trace is on its way
+            return limit
+        if isinstance(limit, Wide):
+            limit = Wide(roomy(limit.layers), limit.in_dim, outputs)
+        _KNOWN[key] = jax.tree.map(lambda a: np.asarray(a, dtype) if eqx.is_inexact_array(a) else a, limit)
         weakref.finalize(net, _KNOWN.pop, key, None)
     return _KNOWN[key]
 
 
-def traced_wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
+def traced_wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> "Wide | PositionWide":
     """The same inside of a program that is traced, in its own precision."""
     require_wide(net, " and ".join({"nngp": "NNGP", "ntk": "NTK"}[name] for name in outputs))
     layers = net.limit()
@@ -56,7 +61,7 @@ class _NetworkKernel(AbstractKernel):
     def __check_init__(self):
         require_wide(self.net, type(self).__name__)
 
-    def _wide(self) -> Any:
+    def _wide(self) -> "Wide | PositionWide":
         return wide(self.net, (self.output,))
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
@@ -65,13 +70,13 @@ class _NetworkKernel(AbstractKernel):
     def tiles(self, x: np.ndarray) -> Tiles:
         return self._wide().tiles(x)
 
-    def traced(self, x1: Any, x2: Any) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> jax.Array:
         return traced_wide(self.net, (self.output,)).traced(x1, x2)
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         return self._wide().diagonal(x)
 
-    def input_dim(self) -> Any:
+    def input_dim(self) -> int | tuple[int, ...]:
         return self.net.in_shape if len(self.net.in_shape) > 1 else self.net.in_shape[0]
 
 
@@ -95,7 +100,7 @@ class NTK(_NetworkKernel):
 
 
 @in_float64
-def nngp_and_ntk(net: AbstractNetwork, x1: Any, x2: Any = None) -> tuple[Any, Any]:
+def nngp_and_ntk(net: AbstractNetwork, x1: ArrayLike, x2: ArrayLike | None = None) -> tuple[Array, Array]:
     """Both kernels of `net` in one pass: (NNGP(net)(x1, x2), NTK(net)(x1, x2)); `x2` is `x1` by default."""
     if not isinstance(net, AbstractNetwork):
         require_wide(net, "nngp_and_ntk")
@@ -114,7 +119,7 @@ def both_kernels(
 
 
 @in_float64
-def layer_kernels(net: AbstractNetwork, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def layer_kernels(net: AbstractNetwork, x: ArrayLike) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(NNGP, NTK, 1 - correlation) of `net` after every layer with parameters, each (n, n), for `x` (n, *in_shape).
 
     If the outputs of a layer still have positions, the kernels are means over equal positions, as after `Flatten`.
@@ -141,7 +146,9 @@ def activation_averages(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.nd
     return [_whole(row, pair, x, "activation_averages(net, x)")[:2] for row, pair in chosen]
 
 
-def _states(net: AbstractNetwork, x: np.ndarray, slopes: bool = False) -> Any:
+def _states(
+    net: AbstractNetwork, x: np.ndarray, slopes: bool = False
+) -> Iterator[tuple[AbstractLayer, Row, Pair]]:
     """Moments after each layer of a network of vectors; not grouped: each layer is looked at."""
     layers = net.layers.limit(net.in_shape)
     kernel, side, _ = ready(Wide(layers, float(net.in_shape[0]), ("nngp", "ntk")), x, None)
@@ -149,7 +156,7 @@ def _states(net: AbstractNetwork, x: np.ndarray, slopes: bool = False) -> Any:
     return kernel.states(norms, gaps(unit, unit, True), slopes)
 
 
-def _whole(row: Any, pair: Any, x: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _whole(row: Row, pair: Pair, x: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Second moments, tangents and gaps as symmetric matrices with exact diagonals."""
     apart, tangent = (np.array(np.broadcast_to(a, (len(x), len(x)))) for a in pair)
     size = np.asarray(row.size)
@@ -163,7 +170,7 @@ def _whole(row: Any, pair: Any, x: np.ndarray, what: str) -> tuple[np.ndarray, n
 
 def _after_each(net: AbstractNetwork, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Of networks that are cut after each layer with parameters."""
-    found, shape, layers = [], net.in_shape, net.layers.layers
+    kernels, shape, layers = [], net.in_shape, net.layers.layers
     for k, (layer, _) in enumerate(net.layers.shapes(net.in_shape)):
         shape = layer.shape(shape)
         if not layer.has_params():
@@ -171,5 +178,5 @@ def _after_each(net: AbstractNetwork, x: np.ndarray) -> list[tuple[np.ndarray, n
         end = [] if len(shape) == 1 else [Flatten()]
         nngp, ntk = both_kernels(Network(net.in_shape, [*layers[: k + 1], *end]), x, None)
         sizes = np.sqrt(np.diagonal(nngp))
-        found.append((nngp, ntk, 1.0 - nngp * inverse(sizes)[:, None] * inverse(sizes)))
-    return found
+        kernels.append((nngp, ntk, 1.0 - nngp * inverse(sizes)[:, None] * inverse(sizes)))
+    return kernels

@@ -8,13 +8,13 @@ of the work.
 """
 
 import math
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._base.types import Array, PyTree
 from ..._run.executor import in_order, lanes
 from ..._run.memory import rows_that_fit
 from ..._run.precision import working_dtype
@@ -23,7 +23,7 @@ from ...models.containers.sequential import Sequential
 from ...models.layers.base import AbstractWideLayer, Pair, Row, covariance, gap_of_distance, inverse
 from ...models.layers.layout import Layout
 from ..tiles import Side, Tiles, finite_rows, matrices, tiles_of, too_large
-from .gather import Gather, gather_for
+from .gather import At, Gather, Offset, gather_for
 from .vectors import trusted
 
 _FEW_CHANNELS = 8
@@ -41,13 +41,13 @@ class Entry(AbstractWideLayer):
     def __call__(self, params, x):
         return x
 
-    def rows(self, x: Any) -> tuple[Row, Any]:
+    def rows(self, x: Array) -> tuple[Row, PyTree]:
         """From inputs (channels, *positions, n)."""
         channels = x.shape[0]
         size = jnp.sqrt(jnp.sum(x * x, axis=0) / channels)
         return Row(size, 0.0 * size), {"x": x, "size": size, "inverse": inverse(size)}
 
-    def pairs(self, one: Any, two: Any, pair: Any, layout: Layout) -> Pair:
+    def pairs(self, one: PyTree, two: PyTree, pair: Pair | None, layout: Layout) -> Pair:
         one, two = layout.both(one, two)
         if len(one["x"]) <= _FEW_CHANNELS:
             parts = [(a - b) ** 2 for a, b in zip(one["x"], two["x"], strict=True)]
@@ -87,7 +87,7 @@ class PositionWide(eqx.Module):
             count += 1
         return Sequential(self.layers.layers[:count]), Sequential(self.layers.layers[count:])
 
-    def rows(self, x: Any) -> dict:
+    def rows(self, x: Array) -> dict:
         """Row data of inputs (channels, *positions, n)."""
         first, rest = self.split()
         row, entry = Entry().rows(x)
@@ -104,18 +104,18 @@ class PositionWide(eqx.Module):
         after = needs[len(self.split()[0].layers) + 1]
         return gather_for(mixer, self.in_shape[:-1], after)
 
-    def _shifted(self, rows1: Any, rows2: Any, outer: bool = True) -> Any:
+    def _shifted(self, rows1: PyTree, rows2: PyTree, outer: bool = True) -> At:
         """(pair, layout, sizes) of the layers that keep distances, as a function of the distance."""
         first = self.split()[0]
 
-        def at(offset: Any) -> tuple[Pair, Layout]:
+        def at(offset: Offset) -> tuple[Pair, Layout]:
             layout = Layout(self.rank, False, outer, offset)
             pair = Entry().pairs(rows1["entry"], rows2["entry"], None, layout)
             return Walk().pairs(first, rows1["first"], rows2["first"], pair, layout, False), layout
 
         return at
 
-    def pairs_of(self, rows1: Any, rows2: Any, gap: Any = None) -> tuple:
+    def pairs_of(self, rows1: PyTree, rows2: PyTree, gap: None = None) -> tuple:
         """The matrices, from the row data of both sides."""
         _, rest = self.split()
         if rest.layers:
@@ -129,10 +129,10 @@ class PositionWide(eqx.Module):
         nngp = covariance(*flat.both(rows1["last"]["size"], rows2["last"]["size"]), pair.gap)
         return self._select(nngp, pair.tangent)
 
-    def _select(self, nngp: Any, ntk: Any) -> tuple:
+    def _select(self, nngp: Array, ntk: Array) -> tuple:
         return tuple({"nngp": nngp, "ntk": ntk}[name] for name in self.outputs)
 
-    def diagonals(self, rows: Any) -> tuple:
+    def diagonals(self, rows: PyTree) -> tuple:
         return self._select(rows["last"]["size"] ** 2, rows["last"]["tangent"])
 
     def needs_repair(self) -> bool:
@@ -174,7 +174,7 @@ class PositionWide(eqx.Module):
         if self.compares:  # an input with itself costs as much as a pair
             size = min(size, self.tile(n))
 
-        def rows_from(at: int) -> Any:
+        def rows_from(at: int) -> PyTree:
             part = x[..., at : at + size]
             missing = [(0, 0)] * (x.ndim - 1) + [(0, size - part.shape[-1])]
             rows = _rows(self, np.pad(part, missing, mode="edge"))
@@ -218,7 +218,7 @@ class PositionWide(eqx.Module):
             )
         return PositionWide(layers, self.in_shape, self.outputs)
 
-    def after_mixer(self, x: Any) -> Row:
+    def after_mixer(self, x: Array) -> Row:
         """Moments of inputs (channels, *positions, n) after the first layer that compares every two positions."""
         first, rest = self.split()
         row, entry = Entry().rows(x)
@@ -241,18 +241,18 @@ class PositionWide(eqx.Module):
         kernel, side = self.ready(x)
         return np.array(kernel.diagonals(side.rows)[0])
 
-    def traced_both(self, x1: Any, x2: Any) -> tuple[jax.Array, ...]:
+    def traced_both(self, x1: Array, x2: Array | None) -> tuple[Array, ...]:
         """The matrices as JAX expressions, for a caller that is tracing."""
         sides = [
             None if x is None else self.rows(jnp.moveaxis(jnp.asarray(x), (0, -1), (-1, 0))) for x in (x1, x2)
         ]
-        found = self.pairs_of(sides[0], sides[0] if x2 is None else sides[1])
+        kernels = self.pairs_of(sides[0], sides[0] if x2 is None else sides[1])
         if x2 is not None:
-            return found
+            return kernels
         same = jnp.eye(len(x1), dtype=bool)
-        return tuple(jnp.where(same, d, m) for m, d in zip(found, self.diagonals(sides[0]), strict=True))
+        return tuple(jnp.where(same, d, m) for m, d in zip(kernels, self.diagonals(sides[0]), strict=True))
 
-    def traced(self, x1: Any, x2: Any) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> jax.Array:
         return self.traced_both(x1, x2)[0]
 
 

@@ -7,12 +7,12 @@ so that nothing cancels near the diagonal.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
 
+from ..._base.types import Array, Number, PyTree
 from ..._run.blas import one_thread
 from ...activations.base import AbstractActivation
 from ...models.containers.moment_walk import Walk, overflow
@@ -30,38 +30,39 @@ class Wide(InvariantKernel):
     """Layer by layer from inputs to both kernels: what NNGP and NTK share, without the widths."""
 
     layers: Sequential
-    in_dim: Any  # a number, but not a static one: a new one must not compile anew
+    in_dim: Number  # a number, but not a static one: a new one must not compile anew
     outputs: tuple[str, ...] = eqx.field(static=True)  # of "nngp", "ntk"
-    _ranged: bool = eqx.field(
-        static=True
-    )  # both of which all layers must be asked for: once, not in every call
+    # Kept, since both take a pass over all layers.
+    _ranged: bool = eqx.field(static=True)
     _trusted: bool = eqx.field(static=True)
 
-    def __init__(self, layers: Sequential, in_dim: Any, outputs: tuple[str, ...]):
-        self.layers, self.in_dim, self.outputs = layers, in_dim, outputs
+    def __init__(self, layers: Sequential, in_dim: Number, outputs: tuple[str, ...]):
+        self.layers = layers
+        self.in_dim = in_dim
+        self.outputs = outputs
         self._ranged, self._trusted = layers.depends_on_range(), trusted(layers) and not _tabled(layers)
 
-    def _start(self, norms: Any) -> Row:
+    def _start(self, norms: Array) -> Row:
         size = norms / self.in_dim**0.5
         return Row(size, 0.0 * size)
 
-    def rows(self, norms: Any) -> dict:
+    def rows(self, norms: Array) -> dict:
         walk = Repairing() if isinstance(norms, np.ndarray) else Walk()
         last, data = walk.rows(self.layers, self._start(norms), False)
         return {"data": data, "nngp": last.size**2, "ntk": last.tangent, "size": last.size}
 
-    def _select(self, nngp: Any, ntk: Any) -> tuple:
+    def _select(self, nngp: Array, ntk: Array) -> tuple:
         return tuple({"nngp": nngp, "ntk": ntk}[name] for name in self.outputs)
 
-    def pairs(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple:
+    def pairs(self, rows1: PyTree, rows2: PyTree, gap: Array) -> tuple:
         return self._through(Walk(), rows1, rows2, gap)
 
-    def _through(self, walk: Walk, rows1: Any, rows2: Any, gap: Any) -> tuple:
+    def _through(self, walk: Walk, rows1: PyTree, rows2: PyTree, gap: Array) -> tuple:
         start = Pair(gap, 0.0 * gap)
         pair = walk.pairs(self.layers, rows1["data"], rows2["data"], start, _READY, False)
         return self._select(rows1["size"] * rows2["size"] * (1.0 - pair.gap), pair.tangent)
 
-    def diagonals(self, rows: Any) -> tuple:
+    def diagonals(self, rows: PyTree) -> tuple:
         return self._select(rows["nngp"], rows["ntk"])
 
     def prepared(self, norms: np.ndarray) -> "Wide":
@@ -83,7 +84,7 @@ class Wide(InvariantKernel):
     def needs_repair(self) -> bool:
         return not self._trusted
 
-    def repaired_pairs(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple:
+    def repaired_pairs(self, rows1: PyTree, rows2: PyTree, gap: np.ndarray) -> tuple:
         """Layer by layer, with a table or quadrature where a series does not reach."""
         return self._through(Repairing(), as_column(rows1), as_row(rows2), gap)
 
@@ -109,7 +110,7 @@ class Wide(InvariantKernel):
             kernel, side1, side2 = ready(self, x1, x2)
             return matrices(kernel, side1, side2, len(self.outputs))
 
-    def traced_both(self, x1: Any, x2: Any) -> tuple[jax.Array, ...]:
+    def traced_both(self, x1: Array, x2: Array | None) -> tuple[Array, ...]:
         """The same as JAX expressions."""
         return traced_matrices(self, x1, x2)
 

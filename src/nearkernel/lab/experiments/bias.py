@@ -226,15 +226,15 @@ l2 = lambda beta: np.linalg.norm(beta, axis=-1) / np.linalg.norm(least)
 _, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
 gap = np.full((24 - nonzero, 1), np.nan)  # between one curve and the next
 others = np.hstack([path[:, nonzero:].T, gap]).ravel()
-one.semilogx(np.tile(np.append(alphas, np.nan), 24 - nonzero), others, color="grey", label="zero in truth")
+one.semilogx(np.tile(np.append(alphas, np.nan), 24 - nonzero), others, color="gray", label="zero in truth")
 for i in range(nonzero):
     one.semilogx(alphas, path[:, i], label=f"weight {{i}}")
-one.plot([alpha, alpha], [path.min() - 0.1, path.max() + 0.1], "--", color="grey", label="this alpha")
+one.plot([alpha, alpha], [path.min() - 0.1, path.max() + 0.1], "--", color="gray", label="this alpha")
 one.set(title="Weights at the end of training", xlabel="alpha")
 
 two.semilogx(alphas, l1(path), color="C0", label="L1")
 two.semilogx(alphas, l2(path), color="C1", label="L2")
-two.plot([alpha, alpha], [1, max(l1(path).max(), l2(path).max())], "--", color="grey", label="this alpha")
+two.plot([alpha, alpha], [1, max(l1(path).max(), l2(path).max())], "--", color="gray", label="this alpha")
 two.set(title="Norms of the solution", xlabel="alpha")
 
 three.plot(theory, drawstyle="steps-mid", label="theory")

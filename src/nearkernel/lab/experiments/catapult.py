@@ -129,7 +129,7 @@ _, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 left.semilogy(path.z**2 / 2, label="theory")
 left.set(title="Loss", xlabel="step")
 right.plot(ratio * path.ntk, label="theory")
-right.plot([0, steps], [2, 2], "--", color="grey", label="stable below 2")
+right.plot([0, steps], [2, 2], "--", color="gray", label="stable below 2")
 right.set(title="Learning rate times the kernel", xlabel="step")
 """
 _CHECK = """

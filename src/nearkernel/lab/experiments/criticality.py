@@ -216,7 +216,7 @@ correlations = np.where(alive[:, 1:2], correlations, np.nan)
 _, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
 heat = np.log(np.clip(phases.chi_perp.T, np.exp(-1), np.exp(1)))
 one.pcolormesh(weight_vars, bias_vars, heat, cmap="RdBu_r", vmin=-1, vmax=1)
-one.plot(*phases.critical_line.T, color="grey", label="χ = 1")
+one.plot(*phases.critical_line.T, color="gray", label="χ = 1")
 one.plot([critical.weight_var], [critical.bias_var], "o", label="critical point")
 one.plot([weight_var], [bias_var], "o", label="here")
 one.set(title="Phases", xlabel="weight_var", ylabel="bias_var", xlim=(0.1, 5), ylim=(-0.02, 1))
@@ -224,11 +224,11 @@ one.set(title="Phases", xlabel="weight_var", ylabel="bias_var", xlim=(0.1, 5), y
 layers = np.arange(1, depth + 1)
 for i in range(3):
     two.plot(layers, kernels[:, i], color=f"C{{i}}", label=f"from {{squares[i]:g}}")
-two.plot([1, depth], [end.kernel[0, 0]] * 2, "--", color="grey", label="fixed point")
+two.plot([1, depth], [end.kernel[0, 0]] * 2, "--", color="gray", label="fixed point")
 two.set(title="Size of signals", xlabel="layer", yscale="log")
 for i in range(2):
     three.plot(layers, correlations[:, i], color=f"C{{i}}", label=f"from {{start[i]:g}}")
-three.plot([1, depth], [end.correlation[0, 0]] * 2, "--", color="grey", label="fixed point")
+three.plot([1, depth], [end.correlation[0, 0]] * 2, "--", color="gray", label="fixed point")
 three.set(title="Correlation of two inputs", xlabel="layer")
 four.semilogy(layers, growths, label="squared")
 four.set(title="Growth of a small change, and of gradients", xlabel="layer")
@@ -264,7 +264,7 @@ with jax.enable_x64(True), np.errstate(all="ignore"):
 names = [f"from {{each:g}}" for each in (*squares, *start)] + ["squared"]
 for i, axes in enumerate((two, two, two, three, three, four)):
     axes.plot(layers, mean[:, i], "o", ms=4, color=f"C{{(0, 1, 2, 0, 1, 0)[i]}}", label=f"{{names[i]}}, drawn")
-    axes.errorbar(layers, mean[:, i], sem[:, i], fmt="none", ecolor="grey")
+    axes.errorbar(layers, mean[:, i], sem[:, i], fmt="none", ecolor="gray")
 """
 _END = """
 for axes in (one, two, three, four):

@@ -230,7 +230,7 @@ sem = np.sqrt(np.maximum(counts, 1)) * scale
 right.errorbar(middles, counts * scale - gauss(middles, mean, std), sem, fmt="o", label="trained networks")
 """
 _CURVES = """
-left.plot(at, gauss(at, law.terms[0][0], law.cov_terms[0][0, 0] ** 0.5), "--", color="grey", label="infinitely wide")
+left.plot(at, gauss(at, law.terms[0][0], law.cov_terms[0][0, 0] ** 0.5), "--", color="gray", label="infinitely wide")
 left.plot(at, gauss(at, mean, std), "--", label="Gaussian")
 left.plot(at, law.density(at[:, None])[:, 0], label="four cumulants")
 left.set(title="Distribution of f*", xlabel="f*")

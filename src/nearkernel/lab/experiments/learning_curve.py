@@ -142,7 +142,7 @@ ahead = curve.extrapolate([240, 480, 960])
 
 plt.loglog(curve.sizes, curve.error, label="theory")
 plt.fill_between(curve.sizes, np.maximum(curve.error - curve.sem, 1e-9), curve.error + curve.sem, alpha=0.2)
-plt.loglog(curve.sizes, np.maximum(curve.train_error, 1e-9), "--", color="grey", label="training error")
+plt.loglog(curve.sizes, np.maximum(curve.train_error, 1e-9), "--", color="gray", label="training error")
 plt.loglog(ahead.sizes, ahead.error, "--", label="power law")
 plt.fill_between(ahead.sizes, ahead.low, ahead.high, alpha=0.2)
 plt.title("Test error")

@@ -225,11 +225,11 @@ _, axes = plt.subplots(1, 3, figsize=(15, 4.5))
 mean, std = center + scale * law.mean, scale * law.std
 axes[0].plot(places, mean, label="NTK")
 axes[0].fill_between(places, mean - std, mean + std, alpha=0.2)
-axes[0].plot(moving, target, "o", color="grey", label="rows")
+axes[0].plot(moving, target, "o", color="gray", label="rows")
 axes[0].set(title="Functions learned", xlabel=names[column], ylabel=names[-1])
 ends = [target.min(), target.max()]
 axes[1].plot(target, center + scale * left_out(ridge).predictions, "o", label="each row left out")
-axes[1].plot(ends, ends, "--", color="grey", label="perfect")
+axes[1].plot(ends, ends, "--", color="gray", label="perfect")
 axes[1].set(title="Each row, predicted from the others", xlabel=names[-1])
 axes[2].semilogx(ridges, [left_out(each).error for each in ridges], label="leave-one-out error")
 axes[2].plot([ridge], [left_out(ridge).error], "o", label="this ridge")

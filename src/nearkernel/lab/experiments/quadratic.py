@@ -213,7 +213,7 @@ values = lambda matrix: np.linalg.eigvalsh(matrix)[::-1]
 print(f"eps* = {{found.best_eps:.4f}}, a minimum: {{found.is_minimum}}")
 
 _, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
-one.plot(grid, y_new, color="grey", label="truth")
+one.plot(grid, y_new, color="gray", label="truth")
 for k, style in enumerate(("--", "-", "-")):
     one.plot(grid, orders[k], style, label=f"order {{k}}")
 one.plot(at, y, "ko", label="points")

@@ -71,9 +71,8 @@ class Repeat(AbstractContainer, AbstractPiecewiseLayer):
         if leaf is plain:
             return jax.lax.scan(lambda x, p: (self.body(p, x), None), x, params, length=self.count)[0]
         for i in range(self.count):  # a leaf may keep things, which a loop of JAX's cannot
-            own = jax.tree.map(
-                lambda a, i=i: a[i] if jnp.ndim(a) else a, params
-            )  # factors may be one for all
+            # Factors may be one number for all layers.
+            own = jax.tree.map(lambda a, i=i: a[i] if jnp.ndim(a) else a, params)
             x = self.body.run(leaf, own, x)
         return x
 

@@ -22,13 +22,14 @@ import collections
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend import core
 
 from ..._base.check import inputs
+from ..._base.types import Array, ArrayLike, Params, PyTree
 from ..._run.memory import require_fits, rows_that_fit
 from ..._run.precision import Portable, in_float64
 from ..base import AbstractModel, count_parameters
@@ -101,10 +102,15 @@ class ModelDerivatives(AbstractDerivatives):
 
     roots: np.ndarray | None = None  # in files of 0.2, which trained without factors
 
-    def __init__(self, model: AbstractModel, params: Any, x: np.ndarray, degree: int, roots: Any = None):
+    def __init__(
+        self, model: AbstractModel, params: Params, x: np.ndarray, degree: int, roots: Array | None = None
+    ):
         super().__init__()
         self.roots = None if roots is None else np.asarray(roots)
-        self.model, self.params, self.x, self.degree = model, params, x, degree
+        self.model = model
+        self.params = params
+        self.x = x
+        self.degree = degree
         self.size = count_parameters(params)
         self.out = jax.eval_shape(model, params, x[:1]).shape[1]
         self.outputs = len(x) * self.out
@@ -149,12 +155,12 @@ class ModelDerivatives(AbstractDerivatives):
             missing = [(0, self._rows - len(rows)), *[(0, 0)] * (rows.ndim - 1)]
             yield np.pad(rows, missing, mode="edge"), part
 
-    def _run(self, kind: str, weights: Batches, directions: Batches) -> tuple[Any, Any]:
+    def _run(self, kind: str, weights: Batches, directions: Batches) -> tuple[PyTree, PyTree]:
         """A pass over all rows and directions, in chunks of both: (R, m) and (R, P), or None."""
         count = len((*weights, *directions)[0])
         self.passes[kind] += count
-        rows_out: Any = None
-        pulled: Any = None
+        rows_out: PyTree = None
+        pulled: PyTree = None
         step = min(self._batch, count)
         for rows, part in self._chunks():
             for at in range(0, count, step):
@@ -162,14 +168,14 @@ class ModelDerivatives(AbstractDerivatives):
                 # What is padded has weight 0, so that it adds nothing.
                 p = [padded(each[batch, part], step, len(rows) * self.out) for each in weights]
                 v = [padded(self.unscaled(each[batch]), step, self.size) for each in directions]
-                found = PASSES[kind](self.model, self.params, rows, p, v)
-                if found[0] is not None:
+                made = PASSES[kind](self.model, self.params, rows, p, v)
+                if made[0] is not None:
                     rows_out = np.zeros((count, self.outputs)) if rows_out is None else rows_out
-                    values = np.asarray(found[0])
+                    values = np.asarray(made[0])
                     rows_out[batch, part] = values[: batch.stop - at, : part.stop - part.start]
-                if found[1] is not None:
+                if made[1] is not None:
                     pulled = np.zeros((count, self.size)) if pulled is None else pulled
-                    values = np.asarray(found[1])[: batch.stop - at]
+                    values = np.asarray(made[1])[: batch.stop - at]
                     pulled[at : at + len(values)] += values
         return rows_out, None if pulled is None else self.unscaled(pulled)
 
@@ -183,14 +189,14 @@ def padded(array: np.ndarray, rows: int, columns: int) -> np.ndarray:
     return np.pad(array, [(0, missing[0]), (0, missing[1])]) if any(missing) else array
 
 
-def jacobian(model: AbstractModel, params: Any, x: Any) -> jax.Array:
+def jacobian(model: AbstractModel, params: Params, x: ArrayLike) -> jax.Array:
     """dz/dtheta as one array (n, out, P), as a JAX expression."""
-    found = jax.vmap(lambda row: jax.jacrev(lambda p: model(p, row[None])[0])(params))(jnp.asarray(x))
-    return jnp.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in jax.tree.leaves(found)], axis=2)
+    rows = jax.vmap(lambda row: jax.jacrev(lambda p: model(p, row[None])[0])(params))(jnp.asarray(x))
+    return jnp.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in jax.tree.leaves(rows)], axis=2)
 
 
 @in_float64
-def effective_features(model: AbstractModel, params: Any, x: Any, name: str = "x") -> np.ndarray:
+def effective_features(model: AbstractModel, params: Params, x: ArrayLike, name: str = "x") -> np.ndarray:
     r"""The features $\partial z_i / \partial \theta$ of a `model` at `params` on inputs `x`, (n, out, P).
 
     For a quadratic model they are $\phi + \epsilon\, \psi W$; for any other model, or an expansion, the Jacobian.
@@ -205,27 +211,27 @@ def effective_features(model: AbstractModel, params: Any, x: Any, name: str = "x
 
 
 # A trace takes longer than many a pass, and the next model is often like the last.
-_KNOWN: dict[Any, int] = {}
+_KNOWN: dict[tuple, int] = {}
 _MOST_KNOWN = 256
 
 
-def _known_floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:
+def _known_floats_per_row(model: AbstractModel, params: Params, x: np.ndarray) -> int:
     leaves, structure = jax.tree.flatten((model, params))
     key = structure, tuple(np.shape(leaf) for leaf in leaves), x.shape[1:]
     try:
         hash(key)
     except TypeError:  # a model that holds what cannot be compared
         return _floats_per_row(model, params, x)
-    found = _KNOWN.get(key)
-    if found is None:
-        found = _floats_per_row(model, params, x)
+    count = _KNOWN.get(key)
+    if count is None:
+        count = _floats_per_row(model, params, x)
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()  # another thread may do so at any time
-        _KNOWN[key] = found
-    return found
+        _KNOWN[key] = count
+    return count
 
 
-def _floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:
+def _floats_per_row(model: AbstractModel, params: Params, x: np.ndarray) -> int:
     """Numbers that one evaluation makes for each input, read off its trace."""
 
     def made(count: int) -> int:
@@ -235,11 +241,11 @@ def _floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:
     return max(made(3) - made(2), math.prod(x.shape[1:]), 1)
 
 
-def _sizes(jaxpr: Any) -> int:
+def _sizes(jaxpr: core.Jaxpr) -> int:
     total = 0
     for equation in jaxpr.eqns:
         inner = [_sizes(p.jaxpr) for p in equation.params.values() if hasattr(p, "jaxpr")]
-        total += sum(inner) or sum(int(np.prod(v.aval.shape)) for v in equation.outvars)
+        total += sum(inner) or sum(int(np.prod(getattr(v.aval, "shape", ()))) for v in equation.outvars)
     return total
 
 

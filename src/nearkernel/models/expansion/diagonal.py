@@ -1,7 +1,5 @@
 """The smallest network that learns features: a linear model whose weights are differences of squares."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,6 +7,7 @@ import numpy as np
 
 from ..._base.check import between, numeric, positive, whole
 from ..._base.keys import Key
+from ..._base.types import Array, ArrayLike, Num, Number
 from ..._run.precision import in_float64, working_dtype
 from ..base import AbstractModel, Params, rows_of
 from ..params import require_params
@@ -26,8 +25,8 @@ class DiagonalNetwork(AbstractModel):
     """
 
     in_dim: int = eqx.field(static=True)
-    alpha: Any = 1.0
-    theta0: Any = None
+    alpha: Number = 1.0
+    theta0: ArrayLike | None = None
 
     def __check_init__(self):
         whole(self.in_dim, "in_dim", 1)
@@ -47,11 +46,11 @@ class DiagonalNetwork(AbstractModel):
     def parameter_shapes(self) -> Params:
         return {name: jax.ShapeDtypeStruct((self.in_dim,), np.float64) for name in ("plus", "minus")}
 
-    def weights(self, params: Params) -> Any:
+    def weights(self, params: Params) -> Array:
         """The weights of the linear function of `params`, $u^2 - v^2$, (d,)."""
         return params["plus"] ** 2 - params["minus"] ** 2
 
     @in_float64
-    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+    def __call__(self, params: Params, x: Num[ArrayLike, " n d"]) -> jax.Array:
         require_params(self, params)
         return rows_of(x, self.in_dim) @ self.weights(params)[:, None]

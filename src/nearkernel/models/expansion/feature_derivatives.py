@@ -53,37 +53,37 @@ class FeatureDerivatives(AbstractDerivatives):
     def curve(self, k: int, w: Batches) -> np.ndarray:
         if k == 1:
             return 0.5 * self.bend(w[0], w[0])
-        found = self.bend(w[0], w[1])
-        return found + self.twist(w[0]) / 6 if self.degree > 2 else found
+        rows = self.bend(w[0], w[1])
+        return rows + self.twist(w[0]) / 6 if self.degree > 2 else rows
 
     def curved(self, k: int, r: Batches, w: Batches) -> tuple[np.ndarray, np.ndarray]:
         if k == 1:
             return self.curve(1, w), self.bend_pull(r[0], w[0])
-        found = self.bend_pull(r[1], w[0]) + self.bend_pull(r[0], w[1])
+        weights = self.bend_pull(r[1], w[0]) + self.bend_pull(r[0], w[1])
         if self.degree > 2:
-            found += 0.5 * self.twist_pull(r[0], w[0])
-        return self.curve(2, w), found
+            weights += 0.5 * self.twist_pull(r[0], w[0])
+        return self.curve(2, w), weights
 
     def _run(self, kind: str, *batches: np.ndarray) -> np.ndarray:
         self.passes[kind] += len(batches[0])
         pulls = kind.endswith("pull")
-        found = np.zeros((len(batches[0]), self.size if pulls else len(self.x)))
+        total = np.zeros((len(batches[0]), self.size if pulls else len(self.x)))
         step = BATCH if len(batches[0]) > 1 else 1
         if pulls:
-            batches = (padded(batches[0], len(found), len(self.x)), *batches[1:])
+            batches = (padded(batches[0], len(total), len(self.x)), *batches[1:])
         for part in self._parts(step):
-            for first in range(0, len(found), step):
+            for first in range(0, len(total), step):
                 batch = [b[first : first + step] for b in batches]
                 if pulls:
                     batch[0] = batch[0][:, part]
                 batch = [padded(b, step, b.shape[1]) for b in batch]
                 values = np.asarray(_FEATURE_PASSES[kind](self.model, self.x[part], *batch))
-                values = values[: len(found) - first]
+                values = values[: len(total) - first]
                 if pulls:
-                    found[first : first + step] += values
+                    total[first : first + step] += values
                 else:
-                    found[first : first + step, part] = values
-        return found if pulls else found[:, : self.outputs]
+                    total[first : first + step, part] = values
+        return total if pulls else total[:, : self.outputs]
 
     def _parts(self, directions: int) -> Iterator[slice]:
         """Rows that fit in memory, with so many directions at once."""
@@ -93,11 +93,11 @@ class FeatureDerivatives(AbstractDerivatives):
     def bend_pull_sum(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
         r"""$\sum_a \psi_a \sum_r p_{ra} v_r$: each input has its own direction, so all R cost one pass."""
         self.passes["bend_pull_sum"] += len(p)
-        found = np.zeros(self.size)
+        total = np.zeros(self.size)
         p = padded(p, len(p), len(self.x))
         for part in self._parts(1):
-            found += np.asarray(_own_directions(self.model, self.x[part], p[:, part].T @ v))
-        return found
+            total += np.asarray(_own_directions(self.model, self.x[part], p[:, part].T @ v))
+        return total
 
     def drifts(self, u: np.ndarray) -> Iterator[np.ndarray]:
         r"""$\psi(x)\, u$, (n, f), for directions `u`: how the features move with the weights."""

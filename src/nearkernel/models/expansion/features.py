@@ -1,7 +1,6 @@
 """Linear models of given features."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,12 +9,13 @@ import numpy as np
 
 from ..._base.check import array_of, called, positive, whole
 from ..._base.keys import Key, random_key
+from ..._base.types import ArrayLike, Num
 from ..._run.precision import drawing, in_float64, is_traced, working_dtype
 from ..base import AbstractModel, Params, rows_of
 from ..params import require_params
 
 
-def require_features(phi: Any) -> None:
+def require_features(phi: object) -> None:
     if not callable(phi):
         raise TypeError(f"`phi` must be a function (n, d) -> (n, f); got {type(phi).__name__}.")
 
@@ -34,10 +34,10 @@ def require_finite_features(found: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def checked_features(phi: Callable, x: jax.Array) -> jax.Array:
     """phi(x), refused unless it is (n, f)."""
-    found = array_of(called(phi, "phi(x)", x), "phi(x)")
-    if found.ndim != 2 or len(found) != len(x):
-        raise ValueError(f"`phi` must map (n, d) to (n, f); it maps {x.shape} to {found.shape}.")
-    return found
+    values = array_of(called(phi, "phi(x)", x), "phi(x)")
+    if values.ndim != 2 or len(values) != len(x):
+        raise ValueError(f"`phi` must map (n, d) to (n, f); it maps {x.shape} to {values.shape}.")
+    return values
 
 
 def zero_weights(phi: Callable, in_dim: int, out_dim: int) -> Params:
@@ -77,7 +77,7 @@ class FeatureModel(AbstractModel):
         positive(self.weight_var, "weight_var", zero=True)
 
     @in_float64
-    def features(self, x: jax.Array) -> jax.Array:
+    def features(self, x: ArrayLike) -> jax.Array:
         r"""The features $\phi$ at `x`, checked to have shape (n, f)."""
         return checked_features(self.phi, rows_of(x, self.in_dim))
 
@@ -92,6 +92,6 @@ class FeatureModel(AbstractModel):
         return scale * jax.random.normal(random_key(key), zero.shape, zero.dtype)
 
     @in_float64
-    def __call__(self, params: Params, x: Any) -> jax.Array:
+    def __call__(self, params: Params, x: Num[ArrayLike, " n *d"]) -> jax.Array:
         phi = self.features(x)
         return phi @ feature_weights(self, params, phi.shape[1]).T

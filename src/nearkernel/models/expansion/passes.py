@@ -6,7 +6,7 @@ followed: by Taylor series, by nested derivatives, or by a model cut off after i
 
 import functools
 import math
-from typing import Any
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ import numpy as np
 from jax.experimental.jet import jet
 from jax.flatten_util import ravel_pytree
 
+from ..._base.types import Params
 from ..base import AbstractModel
 
 
@@ -32,17 +33,17 @@ def _coefficients(function, theta, moved, order, mode):
     if mode == "taylor":
         series = [math.factorial(k) * step for k, step in enumerate(moved, start=1)]
         series += [jnp.zeros_like(theta)] * (order - len(series))
-        found = jet(function, (theta,), (series,))[1]
-        return [value / math.factorial(k) for k, value in enumerate(found, start=1)]
+        terms = jet(function, (theta,), (series,))[1]
+        return [value / math.factorial(k) for k, value in enumerate(terms, start=1)]
     first = along(function, moved[0])
     twice = along(first, moved[0])
-    found = [first(theta), 0.5 * twice(theta)]
+    terms = [first(theta), 0.5 * twice(theta)]
     if len(moved) > 1:
-        found[1] += along(function, moved[1])(theta)
+        terms[1] += along(function, moved[1])(theta)
     if order > 2:
         cube = 0.0 if mode == "quadratic" else along(twice, moved[0])(theta) / 6
-        found.append(along(first, moved[1])(theta) + cube)
-    return found
+        terms.append(along(first, moved[1])(theta) + cube)
+    return terms
 
 
 def _push(model, params, x, weights, directions):
@@ -95,12 +96,12 @@ def _curved(mode, model, params, x, weights, directions):
 
     def both(r, w):
         def weighted(t):
-            found = _coefficients(function, t, w, order + 1, mode)
+            terms = _coefficients(function, t, w, order + 1, mode)
             if order == 1:
-                return r[0] @ found[0], found[-1]
+                return r[0] @ terms[0], terms[-1]
             # Without a third degree, the curvature that the path itself adds to z_2 has no gradient.
-            second = along(function, w[1])(t) if mode == "quadratic" else found[1]
-            return r[1] @ found[0] + r[0] @ second, found[-1]
+            second = along(function, w[1])(t) if mode == "quadratic" else terms[1]
+            return r[1] @ terms[0] + r[0] @ second, terms[-1]
 
         gradient, last = jax.grad(weighted, has_aux=True)(theta)
         return last, gradient
@@ -108,7 +109,7 @@ def _curved(mode, model, params, x, weights, directions):
     return jax.vmap(both)(weights, directions)
 
 
-PASSES: dict[str, Any] = {
+PASSES: dict[str, Callable] = {
     "push": jax.jit(_push),
     "pull": jax.jit(_pull),
     "bend": jax.jit(_bend),
@@ -120,7 +121,7 @@ PASSES: dict[str, Any] = {
 }
 
 
-def mode_for(model: AbstractModel, params: Any, x: np.ndarray, degree: int) -> str:
+def mode_for(model: AbstractModel, params: Params, x: np.ndarray, degree: int) -> str:
     """Taylor series where JAX knows those of all operations of this model; it lacks a few."""
     if degree == 2:
         return "quadratic"

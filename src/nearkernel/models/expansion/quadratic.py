@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 
 from ..._base.check import array_of, called, finite_number, whole
 from ..._base.keys import Key
+from ..._base.types import ArrayLike, Num, Number
 from ..._run.precision import drawing, in_float64
 from ..base import AbstractModel, Params, rows_of
 from .features import checked_features, feature_weights, require_features, zero_weights
@@ -35,7 +35,7 @@ class QuadraticModel(AbstractModel):
 
     phi: Callable = eqx.field(static=True)
     psi: Callable = eqx.field(static=True)
-    eps: Any = 1.0
+    eps: Number = 1.0
     out_dim: int = eqx.field(static=True, default=1, kw_only=True)
     in_dim: int | None = eqx.field(static=True, default=None, kw_only=True)
 
@@ -51,7 +51,7 @@ class QuadraticModel(AbstractModel):
             whole(self.in_dim, "in_dim", 1)
 
     @in_float64
-    def features(self, x: Any) -> jax.Array:
+    def features(self, x: ArrayLike) -> jax.Array:
         r"""The features $\phi$ at `x`, checked to have shape (n, f)."""
         return checked_features(self.phi, rows_of(x, self.in_dim))
 
@@ -63,7 +63,7 @@ class QuadraticModel(AbstractModel):
         return zero_weights(self.phi, self.in_dim, self.out_dim)
 
     @in_float64
-    def __call__(self, params: Params, x: Any) -> jax.Array:
+    def __call__(self, params: Params, x: Num[ArrayLike, " n *d"]) -> jax.Array:
         x, phi = rows_of(x, self.in_dim), self.features(x)
         weights = feature_weights(self, params, phi.shape[1])
         return phi @ weights.T + jax.vmap(lambda w: self.bending(w, x), out_axes=1)(weights)
@@ -90,7 +90,10 @@ class CubicModel(QuadraticModel):
     Psi: Callable = eqx.field(static=True)  # type: ignore[misc]  # __init__ below takes it before eps
 
     def __init__(self, phi, psi, Psi, eps=1.0, *, out_dim=1, in_dim=None):
-        self.phi, self.psi, self.Psi, self.eps = phi, psi, Psi, eps
+        self.phi = phi
+        self.psi = psi
+        self.Psi = Psi
+        self.eps = eps
         self.out_dim, self.in_dim = out_dim, in_dim
 
     def __check_init__(self):
@@ -113,16 +116,16 @@ def _applied(function: Callable, name: str, x: jax.Array, *vectors: jax.Array) -
     n, f = len(x), len(vectors[0])
     if is_product(function):
         call = f"{name}({', '.join(['x', 'u', 'v'][: len(vectors) + 1])})"
-        found = array_of(called(function, call, x, *vectors), call)
-        if found.shape != (n, f):
-            raise ValueError(f"`{call}` must return (n, f) = {(n, f)}; it returns {found.shape}.")
-        return found
-    found = array_of(called(function, f"{name}(x)", x), f"{name}(x)")
+        values = array_of(called(function, call, x, *vectors), call)
+        if values.shape != (n, f):
+            raise ValueError(f"`{call}` must return (n, f) = {(n, f)}; it returns {values.shape}.")
+        return values
+    values = array_of(called(function, f"{name}(x)", x), f"{name}(x)")
     expected = (n,) + (f,) * (len(vectors) + 1)
-    if found.shape != expected:
+    if values.shape != expected:
         axes = ", ".join("n" + "f" * (len(vectors) + 1))
-        raise ValueError(f"`{name}(x)` must return ({axes}) = {expected}; it returns {found.shape}.")
-    return _symmetric_part(found, vectors)
+        raise ValueError(f"`{name}(x)` must return ({axes}) = {expected}; it returns {values.shape}.")
+    return _symmetric_part(values, vectors)
 
 
 def _symmetric_part(array: jax.Array, vectors: tuple[jax.Array, ...]) -> jax.Array:
@@ -131,8 +134,8 @@ def _symmetric_part(array: jax.Array, vectors: tuple[jax.Array, ...]) -> jax.Arr
         return 0.5 * (array @ vectors[0] + jnp.einsum("njk,j->nk", array, vectors[0]))
     u, v = vectors
     spellings = ("njkl,k,l->nj", "nkjl,k,l->nj", "nklj,k,l->nj")
-    found = [jnp.einsum(s, array, a, b) for s in spellings for a, b in ((u, v), (v, u))]
-    return sum(found[1:], found[0]) / 6
+    terms = [jnp.einsum(s, array, a, b) for s in spellings for a, b in ((u, v), (v, u))]
+    return sum(terms[1:], terms[0]) / 6
 
 
 def is_product(function: Callable) -> bool:

@@ -1,7 +1,7 @@
 """A model to some degree in the distance from where it starts."""
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._base.check import whole
 from ..._base.keys import Key
+from ..._base.types import ArrayLike, Num
 from ..._run.precision import in_float64
 from ..base import AbstractModel, Params, require_model
 from ..params import floating_params, require_params, training_factors
@@ -30,7 +31,7 @@ class Taylor(AbstractModel):
     model: AbstractModel
     params0: Params
     degree: int = eqx.field(static=True)
-    lr_factors: Any = None
+    lr_factors: Params | None = None
 
     @property
     def in_shape(self) -> tuple[int, ...] | None:
@@ -43,16 +44,16 @@ class Taylor(AbstractModel):
     def parameter_shapes(self) -> Params:
         return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), np.float64), self.params0)
 
-    def _own_factors(self, optimizer: str) -> Params | None:
-        return self.model._own_factors(optimizer) if self.lr_factors is None else self.lr_factors
+    def own_factors(self, optimizer: str) -> Params | None:
+        return self.model.own_factors(optimizer) if self.lr_factors is None else self.lr_factors
 
     @in_float64
-    def __call__(self, params: Params, x: Any) -> jax.Array:
+    def __call__(self, params: Params, x: Num[ArrayLike, " n *d"]) -> jax.Array:
         first, *others = self.terms(params, x)
         return sum(others, first)
 
     @in_float64
-    def terms(self, params: Params, x: Any) -> list[jax.Array]:
+    def terms(self, params: Params, x: ArrayLike) -> list[jax.Array]:
         """The term of each degree 0 .. `degree` at `x`, in the precision of `params`."""
         require_params(self, params)
         params = jax.tree.unflatten(jax.tree.structure(self.params0), jax.tree.leaves(params))
@@ -61,7 +62,7 @@ class Taylor(AbstractModel):
         )
         start = jax.tree.map(lambda a, b: jnp.asarray(a, jnp.result_type(b)), self.params0, params)
         step = jax.tree.map(jnp.subtract, params, start)
-        term: Any = lambda p: self.model(p, x)
+        term: Callable = lambda p: self.model(p, x)
         terms = [term(start)]
         for k in range(1, self.degree + 1):
             term = _along(term, step)
@@ -73,7 +74,9 @@ def _along(function, step):
     return lambda p: jax.jvp(function, (p,), (step,))[1]
 
 
-def expand(model: AbstractModel, params: Params, degree: int = 1, *, lr_factors: Any = None) -> Taylor:
+def expand(
+    model: AbstractModel, params: Params, degree: int = 1, *, lr_factors: Params | None = None
+) -> Taylor:
     r"""The Taylor polynomial of `model` around `params`, of `degree` 1 to 6, as a model with the same parameters.
 
     The degree counts powers of $\theta - \theta_0$; every degree is exact in $x$. The next term, the last of

@@ -2,13 +2,13 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 
 from ..._base.check import array_of, called
 from ..._base.keys import Key, random_key
+from ..._base.types import Array, ArrayLike, Num
 from ..._run.precision import drawing, in_float64
 from ..base import AbstractModel, Params, at_least_float
 
@@ -29,7 +29,7 @@ class FunctionModel(AbstractModel):
         return None if self.initializer is None else _shapes_of(self.initializer)
 
     @in_float64
-    def __call__(self, params: Params, x: Any) -> jax.Array:
+    def __call__(self, params: Params, x: Num[ArrayLike, " n *d"]) -> jax.Array:
         x = at_least_float(x)
         z = array_of(called(self.function, "f(params, x)", params, x), "f(params, x)")
         if z.ndim == 1 and len(z) == len(x):
@@ -41,7 +41,9 @@ class FunctionModel(AbstractModel):
         return z
 
 
-def from_function(f: Callable[[Any, Any], Any], init: Callable[[Any], Any] | None = None) -> FunctionModel:
+def from_function(
+    f: Callable[[Params, jax.Array], Array], init: Callable[[jax.Array], Params] | None = None
+) -> FunctionModel:
     """Makes a model from any JAX function `f(params, x)`.
 
     **Arguments:** `f`, a function of a tree of arrays and inputs (n, d) that returns (n,) or (n, out); each row may

@@ -1,8 +1,7 @@
 """Networks of Flax, Equinox and Keras as models: what trains is passed, what does not is held."""
 
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..._base.check import wholes
 from ..._base.keys import Key
+from ..._base.types import Array, ArrayLike, Num, Unchecked
 from ..._run.precision import in_float64
 from ..base import AbstractModel, Params, in_working_precision
 
@@ -24,7 +24,7 @@ class NetworkModel(AbstractModel):
     """
 
     function: Callable = eqx.field(static=True)
-    frozen: Any
+    frozen: Params
     _in_shape: tuple[int, ...] | None = eqx.field(static=True)
 
     @property
@@ -38,15 +38,15 @@ class NetworkModel(AbstractModel):
         )
 
     @in_float64
-    def __call__(self, params: Params, x: Any) -> jax.Array:
+    def __call__(self, params: Params, x: Num[ArrayLike, " n *d"]) -> jax.Array:
         dtype = jnp.result_type(*jax.tree.leaves(params))
 
-        def cast(array: Any) -> Any:
+        def cast(array: ArrayLike) -> jax.Array | ArrayLike:
             floating = jnp.issubdtype(jnp.result_type(array), jnp.floating)
             return jnp.asarray(array, dtype) if floating else array  # integers, keys
 
-        x = cast(x)
-        z = jnp.asarray(self.function(params, jax.tree.map(cast, self.frozen), jnp.asarray(x)))
+        x = jnp.asarray(cast(x))
+        z = jnp.asarray(self.function(params, jax.tree.map(cast, self.frozen), x))
         if z.ndim == 0 or len(z) != len(x):
             raise ValueError(
                 f"`network` must return one row per input; for x {x.shape} it returns {z.shape}."
@@ -55,7 +55,9 @@ class NetworkModel(AbstractModel):
 
 
 @in_float64
-def from_network(network: Any, variables: Any = None, *, in_shape: Any = None) -> tuple[NetworkModel, Params]:
+def from_network(
+    network: Unchecked, variables: Params | None = None, *, in_shape: int | Sequence[int] | None = None
+) -> tuple[NetworkModel, Params]:
     """A network of Flax (linen or nnx), Equinox or Keras as a model, and its parameters.
 
     The network is called in evaluation mode. The trained parameters are "params" of Flax linen, `nnx.Param`, the
@@ -93,12 +95,12 @@ def from_network(network: Any, variables: Any = None, *, in_shape: Any = None) -
     return NetworkModel(function, in_working_precision(frozen), shape), in_working_precision(params)
 
 
-def is_of(network: Any, base: str) -> bool:
+def is_of(network: Unchecked, base: str) -> bool:
     """Whether `network` is of the class `base`, without importing its library."""
     return any(f"{each.__module__}.{each.__qualname__}" == base for each in type(network).__mro__)
 
 
-def _linen(network: Any, variables: Any) -> tuple[Callable, Any, Any]:
+def _linen(network: Unchecked, variables: Params) -> tuple[Callable, Params, Params]:
     if not hasattr(variables, "keys") or "params" not in variables:
         raise TypeError(
             "a network of flax.linen needs its variables: nk.from_network(module, module.init(key, x[:1])); "
@@ -108,7 +110,7 @@ def _linen(network: Any, variables: Any) -> tuple[Callable, Any, Any]:
     return lambda params, rest, x: network.apply({"params": params, **rest}, x), variables["params"], frozen
 
 
-def _nnx(network: Any, _: Any) -> tuple[Callable, Any, Any]:
+def _nnx(network: Unchecked, _: object) -> tuple[Callable, Params, Params]:
     from flax import nnx
 
     for path, each in nnx.iter_graph(network):
@@ -121,13 +123,13 @@ def _nnx(network: Any, _: Any) -> tuple[Callable, Any, Any]:
     return lambda params, rest, x: nnx.merge(graph, params, rest)(x), params, rest
 
 
-def _equinox(network: Any, _: Any) -> tuple[Callable, Any, Any]:
+def _equinox(network: Unchecked, _: object) -> tuple[Callable, Params, Params]:
     params, rest = eqx.partition(network, eqx.is_inexact_array)
     frozen, static = eqx.partition(rest, eqx.is_array)
     return lambda params, rest, x: jax.vmap(eqx.combine(params, rest, static))(x), params, frozen
 
 
-def _keras(network: Any, _: Any) -> tuple[Callable, Any, Any]:
+def _keras(network: Unchecked, _: object) -> tuple[Callable, Params, Params]:
     import keras
 
     if keras.backend.backend() != "jax":
@@ -143,7 +145,7 @@ def _keras(network: Any, _: Any) -> tuple[Callable, Any, Any]:
     )
     values = lambda variables: [jnp.asarray(np.asarray(each.value)) for each in variables]
 
-    def function(params: Any, rest: Any, x: Any) -> Any:
+    def function(params: Params, rest: Params, x: Array) -> Array:
         return network.stateless_call(params, rest, x, training=False)[0]
 
     return function, values(network.trainable_variables), values(network.non_trainable_variables)

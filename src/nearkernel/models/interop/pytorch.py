@@ -1,13 +1,16 @@
 """PyTorch modules as models, and predicted weights back into PyTorch."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from ..._base.extra import needing
+from ..._base.types import Array, ArrayLike, PyTree, Unchecked
 from ..._run.precision import in_float64, working_dtype
 from ..base import AbstractModel, Params
 from ..expansion.taylor import Taylor
@@ -16,10 +19,15 @@ from .aten import Program, kinks, operation_names
 from .torch_check import require_same, run_torch
 from .torch_model import Entry, Input, TorchModel
 from .torch_trace import trace
-from .trainable import Parameter, choose
+from .trainable import Parameter, Trainable, choose
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    Example: TypeAlias = ArrayLike | Tensor | tuple | dict[str, object]
 
 
-def _torch() -> Any:
+def _torch() -> ModuleType:
     with needing("nk.from_torch"):
         import torch
     return torch
@@ -27,10 +35,10 @@ def _torch() -> Any:
 
 @in_float64
 def from_torch(
-    module: Any,
-    example: Any,
+    module: "nn.Module",
+    example: "Example",
     *,
-    trainable: Any = None,
+    trainable: Trainable | None = None,
     output: str | int | Callable | None = None,
     check: bool = True,
 ) -> tuple[TorchModel, Params]:
@@ -96,7 +104,7 @@ def from_torch(
     return model, params
 
 
-def to_torch(model: AbstractModel, params: Params) -> dict[str, Any]:
+def to_torch(model: AbstractModel, params: Params) -> "dict[str, Tensor]":
     """The `state_dict` of the PyTorch module that `model` came from, with `params` in place of its parameters.
 
     **Arguments:** `model`, made by `nk.from_torch`, or an `nk.expand` or `nk.Scaled` of one; `params`, its parameters,
@@ -108,7 +116,7 @@ def to_torch(model: AbstractModel, params: Params) -> dict[str, Any]:
     """
     torch = _torch()
     while isinstance(model, Taylor | Scaled):
-        if isinstance(model, Scaled) and model.centred and isinstance(params, dict) and "params" in params:
+        if isinstance(model, Scaled) and model.centered and isinstance(params, dict) and "params" in params:
             params = params["params"]
         model = model.model
     if not isinstance(model, TorchModel):
@@ -125,7 +133,7 @@ def torch_operations() -> tuple[str, ...]:
     return operation_names()
 
 
-def _require_evaluation_mode(torch: Any, module: Any) -> None:
+def _require_evaluation_mode(torch: ModuleType, module: "nn.Module") -> None:
     layers = torch.nn.modules
     for name, each in module.named_modules():
         if not each.training:
@@ -145,13 +153,13 @@ def _require_evaluation_mode(torch: Any, module: Any) -> None:
 class _Arguments(NamedTuple):
     """`leaves`, tensors of two rows; `inputs`, what they are; `keyed`, if by name; `call`, arguments from leaves."""
 
-    leaves: tuple[Any, ...]
+    leaves: "tuple[Tensor, ...]"
     inputs: tuple[Input, ...]
     keyed: bool
-    call: Callable[[Sequence[Any]], tuple[tuple, dict]]
+    call: Callable[["Sequence[Tensor]"], tuple[tuple, dict]]
 
 
-def _arguments(torch: Any, module: Any, example: Any) -> _Arguments:
+def _arguments(torch: ModuleType, module: "nn.Module", example: Unchecked) -> _Arguments:
     keyed = hasattr(example, "keys")
     if keyed:
         given = {str(name): example[name] for name in example.keys()}
@@ -179,7 +187,7 @@ def _arguments(torch: Any, module: Any, example: Any) -> _Arguments:
     )
     names = list(leaves)
 
-    def call(rows: Sequence[Any]) -> tuple[tuple, dict]:
+    def call(rows: "Sequence[Tensor]") -> tuple[tuple, dict]:
         values = given | dict(zip(names, rows, strict=True))
         return ((), values) if keyed else (tuple(values.values()), {})
 
@@ -188,7 +196,7 @@ def _arguments(torch: Any, module: Any, example: Any) -> _Arguments:
     return _Arguments(two, inputs, keyed, call)
 
 
-def _tensor(torch: Any, value: Any, like: Any) -> Any:
+def _tensor(torch: ModuleType, value: Unchecked, like: "Tensor") -> "Tensor":
     """On the device of the module, and of its precision if it holds floating-point numbers."""
     if not isinstance(value, torch.Tensor):
         array = np.asarray(value)
@@ -197,32 +205,34 @@ def _tensor(torch: Any, value: Any, like: Any) -> Any:
     return value.to(like.dtype) if value.is_floating_point() else value
 
 
-def _wrapper(torch: Any) -> Any:
+def _wrapper(torch: Unchecked) -> "type[nn.Module]":
     class Wrapper(torch.nn.Module):
         """`module` as a function of arrays that returns one."""
 
-        def __init__(self, module: Any, call: Callable, output: Any):
+        def __init__(self, module: PyTree, call: Callable, output: str | int | Callable | None):
             super().__init__()
-            self.module, self.call, self.output = module, call, output
+            self.module = module
+            self.call = call
+            self.output = output
             self.train(module.training)
 
-        def forward(self, *leaves: Any) -> Any:
+        def forward(self, *leaves: PyTree) -> PyTree:
             positional, named = self.call(leaves)
             return _selected(torch, self.module(*positional, **named), self.output)
 
-        def train(self, mode: bool = True) -> Any:
+        def train(self, mode: bool = True) -> Self:
             self.training = mode  # submodules keep their own
             return self
 
     return Wrapper
 
 
-def _selected(torch: Any, result: Any, output: Any) -> Any:
+def _selected(torch: ModuleType, result: PyTree, output: str | int | Callable | None) -> "Tensor":
     if callable(output):
         result = output(result)
     elif output is not None:
         try:
-            result = getattr(result, output) if hasattr(result, str(output)) else result[output]
+            result = getattr(result, str(output)) if hasattr(result, str(output)) else result[output]
         except (KeyError, IndexError, TypeError, AttributeError):
             raise ValueError(
                 f"`output` {output!r} is not among the outputs of `module`: {_listed(result)}."
@@ -234,7 +244,7 @@ def _selected(torch: Any, result: Any, output: Any) -> Any:
     )
 
 
-def _listed(result: Any) -> str:
+def _listed(result: object) -> str:
     if hasattr(result, "keys"):
         return "a dict of " + ", ".join(repr(name) for name in result.keys())
     if isinstance(result, tuple | list):
@@ -242,7 +252,7 @@ def _listed(result: Any) -> str:
     return type(result).__name__
 
 
-def _require_rows(result: Any, count: int) -> None:
+def _require_rows(result: PyTree, count: int) -> None:
     if result.ndim == 0 or len(result) != count or not result.is_floating_point():
         kind = "" if result.is_floating_point() else f" of {str(result.dtype).removeprefix('torch.')}"
         raise ValueError(
@@ -254,9 +264,9 @@ def _require_rows(result: Any, count: int) -> None:
 class _Held:
     """What a module holds: tensors by their first name, names of tied ones, parameters, entries of its state_dict."""
 
-    def __init__(self, torch: Any, module: Any):
+    def __init__(self, torch: ModuleType, module: "nn.Module"):
         self.first: dict[str, str] = {}
-        self.tensors: dict[str, Any] = {}
+        self.tensors: dict[str, Tensor] = {}
         self.parameters: dict[str, Parameter] = {}
         names: dict[int, list[str]] = {}
         named = [
@@ -272,7 +282,11 @@ class _Held:
                 owner = module.get_submodule(name.rpartition(".")[0])
                 embeds = isinstance(owner, torch.nn.Embedding | torch.nn.EmbeddingBag)
                 self.parameters[name] = Parameter(
-                    tuple(names[id(tensor)]), owner, tuple(tensor.shape), tensor.requires_grad, embeds
+                    names=tuple(names[id(tensor)]),
+                    owner=owner,
+                    shape=tuple(tensor.shape),
+                    requires_grad=tensor.requires_grad,
+                    embeds=embeds,
                 )
         self.state = tuple(
             Entry(name, self.first[name], str(tensor.dtype).removeprefix("torch."))
@@ -281,7 +295,7 @@ class _Held:
         )
 
 
-def _array(tensor: Any, dtype: Any) -> jax.Array:
+def _array(tensor: "Tensor", dtype: DTypeLike) -> Array:
     """A tensor, or an array of NumPy, as a JAX array; floating-point numbers as `dtype`."""
     if isinstance(tensor, np.ndarray):
         array = tensor

@@ -2,14 +2,16 @@
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from ..._base.keys import Key
+from ..._base.types import Array, ArrayLike, Num, Unchecked
 from ..._run.precision import in_float64, is_traced
 from ..base import AbstractModel, Params
 from .aten import Program, dtype_of
@@ -49,7 +51,7 @@ class TorchModel(AbstractModel):
     name; `kinks`, the places where trained parameters enter a function with a discontinuous derivative.
     """
 
-    frozen: dict[str, Any]
+    frozen: dict[str, Array]
     program: Program = eqx.field(static=True)
     by_row: bool = eqx.field(static=True)
     inputs: tuple[Input, ...] = eqx.field(static=True)
@@ -71,7 +73,7 @@ class TorchModel(AbstractModel):
         )
 
     @in_float64
-    def __call__(self, params: Params, x: Any) -> jax.Array:
+    def __call__(self, params: Params, x: Num[ArrayLike, " n *d"]) -> jax.Array:
         self.require_params(params)
         arrays = self._arrays(x)
         return (
@@ -98,19 +100,19 @@ class TorchModel(AbstractModel):
         return _evaluate(self, params, arrays)
 
     @in_float64
-    def weights(self, params: Params, dtype: Any = None) -> dict[str, jax.Array]:
+    def weights(self, params: Params, dtype: DTypeLike | None = None) -> dict[str, jax.Array]:
         """All weights of the module by name, as `dtype`: the frozen ones, and `params` with adapters added."""
         self.require_params(params)
         dtype = jnp.result_type(*jax.tree.leaves(params)) if dtype is None else dtype
 
-        def cast(array: Any) -> jax.Array:
+        def cast(array: Array) -> jax.Array:
             floating = jnp.issubdtype(jnp.result_type(array), jnp.floating)
             return jnp.asarray(array, dtype if floating else None)
 
-        found = {name: cast(array) for name, array in (self.frozen | params).items()}
+        weights = {name: cast(array) for name, array in (self.frozen | params).items()}
         for adapter in self.adapters:
-            found[adapter.name] = adapter.adapted(found[adapter.name], params)
-        return found
+            weights[adapter.name] = adapter.adapted(weights[adapter.name], params)
+        return weights
 
     def require_params(self, params: Params) -> None:
         """Raises `TypeError` unless `params` are those of this model."""
@@ -123,12 +125,12 @@ class TorchModel(AbstractModel):
                 f"({', '.join(self.names[:3])}{', ...' * (len(self.names) > 3)}); got {came or 'an empty dict'}."
             )
 
-    def flatten(self, x: Any) -> np.ndarray:
+    def flatten(self, x: Unchecked) -> np.ndarray:
         """All inputs flattened into rows, (n, d), as `nk.solve` and others need them if there are several inputs."""
         arrays = [np.asarray(array) for array in self._arrays(x)]
         return np.concatenate([a.reshape(len(a), -1) for a in arrays], axis=1, dtype=np.float64)
 
-    def _arrays(self, x: Any) -> list:
+    def _arrays(self, x: Unchecked) -> list:
         """The inputs of the module from `x`, checked."""
         if hasattr(x, "keys"):
             x = {name: x[name] for name in x.keys()}
@@ -146,7 +148,7 @@ class TorchModel(AbstractModel):
                 raise ValueError(f"`x` must be {self._wanted()}; got {each.name!r} of shape {array.shape}.")
         return arrays
 
-    def _split(self, x: Any) -> list:
+    def _split(self, x: Array) -> list:
         """One array: the only input, or rows in which all inputs stand one after the other."""
         if len(self.inputs) == 1 and x.shape[1:] == self.inputs[0].shape:
             return [x]
@@ -171,7 +173,7 @@ class TorchModel(AbstractModel):
         return wanted + (f" (or all flattened into one row, (n, {total}))" if flat else "")
 
 
-def _array(value: Any) -> Any:
+def _array(value: object) -> Array:
     """An array as it is; a tensor of PyTorch, or a list, as NumPy has it."""
     if isinstance(value, jax.Array | np.ndarray):
         return value

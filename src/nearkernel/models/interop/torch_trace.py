@@ -8,11 +8,15 @@ import contextlib
 import functools
 import re
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..._base.check import nearest
+from ..._base.types import Array, PyTree
 from .aten import Program, Ref, Step, known, operation_names
+
+if TYPE_CHECKING:
+    import torch
 
 _IGNORED = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "generator"}
 _RECURRENT = ("gru.input", "lstm.input", "rnn_tanh.input", "rnn_relu.input")
@@ -27,11 +31,11 @@ class Trace(NamedTuple):
     `by_row`, whether it takes one row at a time."""
 
     program: Program
-    constants: dict[str, Any]
+    constants: dict[str, Array]
     by_row: bool
 
 
-def trace(module: Any, leaves: Sequence[Any]) -> Trace:
+def trace(module: "torch.nn.Module", leaves: "Sequence[torch.Tensor]") -> Trace:
     """The program of `module(*leaves)`, for every size of the first dimension of `leaves`.
 
     A module that fixes its batch size, for instance by `len(x)`, is traced for one row.
@@ -56,7 +60,9 @@ def trace(module: Any, leaves: Sequence[Any]) -> Trace:
     return Trace(*_written(exported), by_row)
 
 
-def _exported(module: Any, leaves: Sequence[Any], batch: Any) -> Any:
+def _exported(
+    module: "torch.nn.Module", leaves: "Sequence[torch.Tensor]", batch: dict[int, PyTree] | None
+) -> "torch.export.ExportedProgram":
     import torch
 
     shapes = {"leaves": tuple(batch for _ in leaves)}
@@ -88,7 +94,7 @@ def _cannot_export(error: Exception) -> str:
 
 
 @functools.cache
-def _stop_gradient() -> Any:
+def _stop_gradient() -> Callable:
     """An operation that PyTorch keeps, because it knows nothing about it."""
     import torch
 
@@ -98,7 +104,7 @@ def _stop_gradient() -> Any:
     return torch.ops.nearkernel.stop_gradient.default
 
 
-def _mark_stopped_gradients(graph_module: Any) -> None:
+def _mark_stopped_gradients(graph_module: "torch.fx.GraphModule") -> None:
     import torch
 
     stopping = (torch.ops.aten.detach.default, torch.ops.aten.detach_.default)
@@ -115,12 +121,12 @@ def _mark_stopped_gradients(graph_module: Any) -> None:
     graph_module.recompile()
 
 
-def _stop_outputs(graph_module: Any) -> None:
+def _stop_outputs(graph_module: "torch.fx.GraphModule") -> None:
     """What leaves a `no_grad` block has no gradient."""
     graph = graph_module.graph
     end = graph.output_node()
 
-    def stopped(node: Any) -> Any:
+    def stopped(node: PyTree) -> PyTree:
         if not _is_tensor(node.meta.get("val")):
             return node
         with graph.inserting_before(end):
@@ -128,17 +134,18 @@ def _stop_outputs(graph_module: Any) -> None:
         marked.meta = dict(node.meta)
         return marked
 
-    end.args = (tuple(stopped(node) for node in end.args[0]),)
+    outputs: PyTree = end.args[0]
+    end.args = (tuple(map(stopped, outputs)),)
     graph_module.recompile()
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: object) -> bool:
     import torch
 
     return isinstance(value, torch.Tensor)
 
 
-def _written(exported: Any) -> tuple[Program, dict[str, Any]]:
+def _written(exported: "torch.export.ExportedProgram") -> tuple[Program, dict[str, "torch.Tensor"]]:
     """The exported graph as plain data, without what the output does not need."""
     specs = exported.graph_signature.input_specs
     outputs = exported.graph_signature.output_specs
@@ -174,17 +181,17 @@ def _written(exported: Any) -> tuple[Program, dict[str, Any]]:
     return Program([name for name, _ in weights], len(arrays), steps, values[result]), constants
 
 
-def _needed(result: Any) -> set:
-    found, stack = set(), [result]
+def _needed(result: PyTree) -> set:
+    nodes, stack = set(), [result]
     while stack:
         node = stack.pop()
-        if node not in found:
-            found.add(node)
+        if node not in nodes:
+            nodes.add(node)
             stack.extend(node.all_input_nodes)
-    return found
+    return nodes
 
 
-def _step(node: Any, values: dict) -> Step:
+def _step(node: "torch.fx.Node", values: dict) -> Step:
     import torch
 
     name, place = _name(node.target), _place(node)
@@ -205,7 +212,13 @@ def _step(node: Any, values: dict) -> Step:
         arguments = (arguments[0], _of_size_one(arguments[0], arguments[1]))
     options = {key: value for key, value in options.items() if key not in _IGNORED}
     write = lambda tree: _plain(tree, values)
-    return Step(entry, write(tuple(arguments)), write(options), _kinds(node.meta.get("val")), place)
+    return Step(
+        operation=entry,
+        arguments=write(tuple(arguments)),
+        options=write(options),
+        kinds=_kinds(node.meta.get("val")),
+        place=place,
+    )
 
 
 def _unsupported(name: str = "") -> str:
@@ -216,7 +229,7 @@ def _unsupported(name: str = "") -> str:
     )
 
 
-def _switched_off(name: str, node: Any) -> bool:
+def _switched_off(name: str, node: "torch.fx.Node") -> bool:
     """Attention and recurrent networks are marked as random for the dropout that they may have."""
     if name in _RECURRENT:
         return not (node.args[5] and node.args[6])
@@ -225,14 +238,14 @@ def _switched_off(name: str, node: Any) -> bool:
     return False
 
 
-def _of_size_one(node: Any, dim: Any) -> list[int]:
+def _of_size_one(node: PyTree, dim: PyTree) -> list[int]:
     """The dimensions among `dim` that have size 1 for every batch: a batch of one must keep its dimension."""
     sizes = node.meta["val"].shape
     dims = dim if isinstance(dim, list | tuple) else [dim]
     return [d for d in dims if isinstance(sizes[d], int) and sizes[d] == 1]
 
 
-def _name(target: Any) -> str:
+def _name(target: object) -> str:
     """ "add.Tensor" of ATen, "stop_gradient", "python.mul" on sizes, "sym_max"; "" for anything else."""
     import torch
 
@@ -247,7 +260,7 @@ def _name(target: Any) -> str:
     return f"python.{label}" if getattr(target, "__module__", "") in ("_operator", "math", "builtins") else ""
 
 
-def _plain(tree: Any, values: dict) -> Any:
+def _plain(tree: PyTree, values: dict) -> PyTree:
     import torch
 
     if isinstance(tree, torch.fx.Node):
@@ -263,7 +276,7 @@ def _plain(tree: Any, values: dict) -> Any:
     return None if isinstance(tree, torch.dtype | torch.device | torch.layout) else tree
 
 
-def _kinds(value: Any) -> Any:
+def _kinds(value: PyTree) -> PyTree:
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -278,12 +291,12 @@ def _shown(target: str) -> str:
     return target.removeprefix("module.")
 
 
-def _place(node: Any) -> str:
+def _place(node: "torch.fx.Node") -> str:
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     return _shown(str(stack[-1][0]).removeprefix("module")).lstrip(".") if stack else ""
 
 
-def _at(node: Any) -> str:
+def _at(node: "torch.fx.Node") -> str:
     """Where an operation comes from: the submodule, and the line."""
     lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
     place = _place(node)

@@ -1,14 +1,18 @@
 """Which parameters of a network train: by name, by function, or through adapters of low rank."""
 
 import fnmatch
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import positive, whole
+from ..._base.types import Array
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Adapter(NamedTuple):
@@ -25,12 +29,12 @@ class Adapter(NamedTuple):
     def second(self) -> str:
         return f"{self.name}.B"
 
-    def adapted(self, weight: Any, params: dict[str, Any]) -> Any:
+    def adapted(self, weight: Array, params: dict[str, Array]) -> Array:
         change = jnp.asarray(params[self.second]) @ jnp.asarray(params[self.first])
         return weight + jnp.asarray(self.scale * change, weight.dtype)
 
 
-def _patterns(names: Any) -> tuple[str, ...]:
+def _patterns(names: str | Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -62,13 +66,16 @@ class LoRA(eqx.Module):
     def draw(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
         """The matrices A and B of each adapter, by the `shapes` of the weights."""
         rng = np.random.default_rng(self.seed)
-        found = {}
+        drawn = {}
         for name, (rows, columns) in shapes.items():
             adapter = Adapter(name, self.scale)
             reach = columns**-0.5
-            found[adapter.first] = rng.uniform(-reach, reach, size=(self.rank, columns))
-            found[adapter.second] = np.zeros((rows, self.rank))
-        return found
+            drawn[adapter.first] = rng.uniform(-reach, reach, size=(self.rank, columns))
+            drawn[adapter.second] = np.zeros((rows, self.rank))
+        return drawn
+
+
+Trainable: TypeAlias = str | Callable | LoRA | Sequence
 
 
 class Choice(NamedTuple):
@@ -83,7 +90,7 @@ class Parameter(NamedTuple):
     """What a choice looks at: all names of a parameter (several if tied), the submodule that owns it, its shape."""
 
     names: tuple[str, ...]
-    owner: Any
+    owner: "torch.nn.Module"
     shape: tuple[int, ...]
     requires_grad: bool
     embeds: bool
@@ -94,7 +101,7 @@ class Parameter(NamedTuple):
         return any(fnmatch.fnmatchcase(each, pattern) for pattern in patterns for each in held)
 
 
-def choose(trainable: Any, parameters: dict[str, Parameter]) -> Choice:
+def choose(trainable: Trainable | None, parameters: dict[str, Parameter]) -> Choice:
     """Which of `parameters` train.
 
     `trainable`: None (those that require gradients), a glob pattern of names, a function of name and owner, a `LoRA`,
@@ -122,25 +129,25 @@ def choose(trainable: Any, parameters: dict[str, Parameter]) -> Choice:
     return Choice(tuple(name for name in parameters if name in names), tuple(adapters.values()), drawn)
 
 
-def _named(each: Any, parameters: dict[str, Parameter]) -> Sequence[str]:
+def _named(each: Trainable | None, parameters: dict[str, Parameter]) -> Sequence[str]:
     if each is None:
-        found = [name for name, parameter in parameters.items() if parameter.requires_grad]
-        _require_some(found, None, parameters, "no parameter that requires gradients")
+        names = [name for name, parameter in parameters.items() if parameter.requires_grad]
+        _require_some(names, None, parameters, "no parameter that requires gradients")
     elif isinstance(each, str):
-        found = [name for name, parameter in parameters.items() if parameter.matches((each,))]
-        _require_some(found, (each,), parameters, "no parameter")
+        names = [name for name, parameter in parameters.items() if parameter.matches((each,))]
+        _require_some(names, (each,), parameters, "no parameter")
     elif callable(each):
-        found = [name for name, parameter in parameters.items() if each(name, parameter.owner)]
-        _require_some(found, None, parameters, "no parameter for which the function is true")
+        names = [name for name, parameter in parameters.items() if each(name, parameter.owner)]
+        _require_some(names, None, parameters, "no parameter for which the function is true")
     else:
         raise TypeError(
             "`trainable` must be a pattern such as 'head.*', a function of name and submodule, an nk.LoRA, or a list "
             f"of these; got {type(each).__name__}."
         )
-    return found
+    return names
 
 
-def _require_some(found: Any, patterns: Any, parameters: dict, what: str) -> None:
+def _require_some(found: Sized, patterns: Sequence[str] | None, parameters: dict, what: str) -> None:
     if not found:
         some = ", ".join(list(parameters)[:6]) + (", ..." if len(parameters) > 6 else "")
         like = f" like {', '.join(map(repr, patterns))}" if patterns else ""

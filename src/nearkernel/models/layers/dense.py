@@ -117,9 +117,8 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
         xp = namespace(row.size)
         scaled = xp.sqrt(self.weight_var) * row.size
         square = self.bias_var + scaled**2
-        some = (
-            square > 0
-        )  # an input of length 0, without biases, stays 0 and keeps its right angle to all others
+        # An input of length 0, without biases, stays 0 and keeps its right angle to all others.
+        some = square > 0
         root = xp.sqrt(xp.where(some, square, 1.0))
         weight, bias = xp.where(some, scaled / root, 1.0), xp.where(some, xp.sqrt(self.bias_var) / root, 0.0)
         root = xp.where(some, root, 0.0)

@@ -38,8 +38,8 @@ class LayerNorm(AbstractWideLayer):
 
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
         axes = -1 if self.axes == "channel" else tuple(range(1, x.ndim))
-        centred = x - jnp.mean(x, axis=axes, keepdims=True)
-        return centred / jnp.sqrt(jnp.mean(centred**2, axis=axes, keepdims=True) + self.eps)
+        centered = x - jnp.mean(x, axis=axes, keepdims=True)
+        return centered / jnp.sqrt(jnp.mean(centered**2, axis=axes, keepdims=True) + self.eps)
 
     def shifts(self) -> bool:
         return True

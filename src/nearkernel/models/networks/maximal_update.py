@@ -106,7 +106,7 @@ class MaximalUpdate(AbstractModel):
         own, wider = self.net.lr_factors(), widened(self.net, 2).lr_factors()
         return jax.tree.map(factor, own, wider, _growth(self.net))
 
-    def _own_factors(self, optimizer: str) -> Params:
+    def own_factors(self, optimizer: str) -> Params:
         return self.lr_factors(optimizer)
 
 

@@ -194,10 +194,8 @@ class MLP(AbstractNetwork):
             )
         return self.layers.lr_factors(self.in_shape)
 
-    def _own_factors(self, optimizer: str) -> Params | None:
-        return (
-            self.lr_factors(optimizer) if self.parametrization == "mup" else super()._own_factors(optimizer)
-        )
+    def own_factors(self, optimizer: str) -> Params | None:
+        return self.lr_factors(optimizer) if self.parametrization == "mup" else super().own_factors(optimizer)
 
 
 class PerLayer(eqx.Module):

@@ -73,10 +73,9 @@ class AbstractNetwork(AbstractModel):
         """
         return self.layers.lr_factors(self.in_shape)
 
-    def _own_factors(self, optimizer: str) -> Params | None:
-        return (
-            self.lr_factors() if optimizer == "sgd" else None
-        )  # steps of Adam do not know the size of a gradient
+    def own_factors(self, optimizer: str) -> Params | None:
+        # Steps of Adam do not depend on the size of a gradient.
+        return self.lr_factors() if optimizer == "sgd" else None
 
     @property
     def mean_field(self) -> bool:

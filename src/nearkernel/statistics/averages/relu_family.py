@@ -127,9 +127,8 @@ def moment(kernel: np.ndarray, powers: tuple[int, ...], signs: frozenset[int]) -
         if rest[j]:
             total += rest[j] * kernel[:, i, j] * moment(kernel, _less(rest, j), signs)
         elif j in signs:
-            density = (
-                kernel[:, i, j] * _inverse_root(kernel[:, j, j]) * np.sqrt(2 / np.pi)
-            )  # K_ij 2 p(z_j = 0)
+            # K_ij 2 p(z_j = 0)
+            density = kernel[:, i, j] * _inverse_root(kernel[:, j, j]) * np.sqrt(2 / np.pi)
             others = [k for k in range(kernel.shape[1]) if k != j]
             left = frozenset(others.index(k) for k in signs if k != j)
             total += density * moment(given_zero(kernel, j), tuple(rest[k] for k in others), left)

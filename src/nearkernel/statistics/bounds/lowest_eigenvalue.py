@@ -99,7 +99,7 @@ def _hermite_bounds(
     Between the powers looked at, the one before stands in; what rounding made negative is 0.
     """
     expansion = activation if isinstance(activation, Series) else series(activation, "activation")
-    coefficients = expansion.prepared(q)._with(_TERMS, 0.0).coefficients(q)
+    coefficients = expansion.prepared(q).with_terms(_TERMS, 0.0).coefficients(q)
     least = [max(float(np.linalg.eigvalsh(correlation**k)[0]), 0.0) for k in _POWERS]
     steps = np.searchsorted(_POWERS, np.arange(_TERMS), side="right") - 1
     terms = (coefficients**2).min(axis=1) * np.asarray(least)[steps]

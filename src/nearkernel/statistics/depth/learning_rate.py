@@ -66,9 +66,8 @@ def learning_rates(net: AbstractNetwork, x: Any) -> LearningRatesResult:
     settings = layer_settings(net)
     weights, biases = tangent_shares(net, x, len(settings.bias_var))
     shares = np.stack([weights, settings.bias_var * biases], axis=1)
-    learns = (
-        settings.factors > 0
-    )  # a bias of variance 0 has factor 0 in "standard" scaling, and learns without it
+    # A bias of variance 0 has factor 0 in "standard" scaling, and learns without it.
+    learns = settings.factors > 0
     plain = np.where(learns, shares, np.stack([weights, biases], axis=1)) / np.where(
         learns, settings.factors, 1.0
     )

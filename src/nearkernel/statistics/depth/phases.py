@@ -114,9 +114,8 @@ def _block_line(
     for count in range(_MOST_STEPS):
         if np.all((np.abs(left) < 1e-10) | (np.abs(ends[1] - ends[0]) <= 1e-10 * ends[1])):
             break
-        share = (
-            0.5 if count % 3 == 2 else values[0] / (values[0] - values[1])
-        )  # halved now and then: it may jump
+        # Halved now and then: it may jump.
+        share = 0.5 if count % 3 == 2 else values[0] / (values[0] - values[1])
         found = ends[0] + share * (ends[1] - ends[0])
         end = ends_of(block, found, bias_vars[bias])
         left = np.where(np.isfinite(end.kernel), end.chi_perp - 1.0, np.maximum(end.chi_perp - 1.0, NEAR_ONE))
@@ -192,9 +191,8 @@ def _pairs_at_the_end(activation, kernel, chi_perp, weight_var, bias_var) -> tup
 
 def _end_of_flow(activation, seen: Scan, weight_var: np.ndarray, bias_var: np.ndarray) -> np.ndarray:
     """The fixed point of K' = C_b + C_W E[s^2] that the flow from K = C_b + C_W meets; 0 or inf if it meets none."""
-    change = (
-        bias_var[:, None] + weight_var[:, None] * seen.moments.value - seen.k
-    )  # of K in a layer, (cells, m)
+    # The change of K in a layer, (cells, m).
+    change = bias_var[:, None] + weight_var[:, None] * seen.moments.value - seen.k
     rounding = 1e-11 * seen.k
     start = np.clip(np.searchsorted(seen.k, bias_var + weight_var), 1, len(seen.k) - 1)
     grows = np.take_along_axis(change, start[:, None], 1)[:, 0] > 0

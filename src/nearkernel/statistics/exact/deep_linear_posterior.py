@@ -167,9 +167,9 @@ def _law_of_scale(data: Interpolant, widths: tuple[int, ...], prior_var: float) 
         )
 
     left = half if t > 0 or points == 0 else half - points / 2  # S^(-P/2) only lowers the shapes
-    centre = gain + np.sum(special.digamma(left))
+    center = gain + np.sum(special.digamma(left))
     reach = 2 * np.sqrt(np.sum(special.polygamma(1, left)))
-    ends = [centre - reach, centre + reach]
+    ends = [center - reach, center + reach]
     if t > 0 and points:  # the peak is between that of the prior and that of the data
         ends.append(np.log(t / points))
     return log_concave(log_density, min(ends), max(ends))

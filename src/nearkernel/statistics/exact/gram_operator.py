@@ -31,10 +31,8 @@ from ..._run.precision import in_float64
 _COUNT = 28
 ANGLES = np.pi / 2 * (1 - np.cos(np.pi * (np.arange(_COUNT) + 0.5) / _COUNT))  # Chebyshev's nodes in (0, pi)
 _U = np.concatenate([[np.inf, -np.inf], np.linspace(-5.0, 5.0, 29)])
-_SIGN, _SHORT = (
-    np.where(_U > 0, -1.0, 1.0),
-    2 / (1 + np.exp(2 * np.abs(_U))),
-)  # k = sign (1 - short) = -tanh(u)
+# k = sign (1 - short) = -tanh(u)
+_SIGN, _SHORT = np.where(_U > 0, -1.0, 1.0), 2 / (1 + np.exp(2 * np.abs(_U)))
 SMOOTH = np.concatenate([[True, True], np.isfinite(_U)])  # functions that have a D f at angles 0 and pi
 _SMALL = 1e-4
 

@@ -74,9 +74,8 @@ class InputGradientResult(Result, eqx.Module):
     def log_mean(self) -> float:
         layers = sum(_log_chi(n)[0] - np.log(n) for n in self.widths)
         m = self.coordinates
-        return float(
-            np.log(self.gain / self.in_dim) + special.digamma(m / 2) + np.log(2.0) + layers
-        )  # E[ln chi^2_m] = digamma(m/2) + ln 2
+        # E[ln chi^2_m] = digamma(m/2) + ln 2.
+        return float(np.log(self.gain / self.in_dim) + special.digamma(m / 2) + np.log(2.0) + layers)
 
     @property
     def log_var(self) -> float:
@@ -100,9 +99,8 @@ class InputGradientResult(Result, eqx.Module):
         """Times t (between grid points, which keeps t = 0 out) and E[exp(i t (ln g - log_mean)) given g > 0]."""
         deviation = np.sqrt(self.log_var)
         fewest = min([self.coordinates, *(int(_odds(n)[0][0]) for n in self.widths)])
-        step = (
-            2 * np.pi / (24 * deviation + 120 / fewest)
-        )  # the left tail of ln chi^2_k falls like exp(k y/2) only
+        # The left tail of ln chi^2_k falls like exp(k y/2) only.
+        step = 2 * np.pi / (24 * deviation + 120 / fewest)
         t = step * (np.arange(int((25 + 8 / deviation) / step)) + 0.5)
         phi = _log_gamma_ratio(np.array([self.coordinates / 2]), t)[0]
         phi = phi * np.exp(1j * t * (np.log(2 * self.gain / self.in_dim) - self.log_mean))

@@ -69,9 +69,8 @@ def relu_moments(net: MLP, x: Any, kurtosis: float = 3.0) -> ReluMomentsResult:
     squares = np.sum(x * x, axis=1)
     m = float(net.in_dim)
     start = np.column_stack([squares**2, squares**2, np.sum(x**4, axis=1)])
-    start = np.vstack(
-        [start, [m * m, m, m]]
-    )  # all pairs of unit vectors: equal ones, and those at right angles
+    # All pairs of unit vectors: equal ones, and those at right angles.
+    start = np.vstack([start, [m * m, m, m]])
     with np.errstate(over="ignore", invalid="ignore"):
         second, fourth = _through(net, activation, np.append(squares, m), start, kurtosis)
     finite_result((second, fourth), "`kurtosis`, `x` or a variance is")

@@ -81,9 +81,8 @@ def _mean(net: MLP, activation: Any, x: np.ndarray) -> np.ndarray:
         return wide
     length = np.linalg.norm(x, axis=1)
     angle = np.arccos(np.clip((x / length[:, None]) @ (x / length[:, None]).T, -1.0, 1.0))
-    small, large = sorted(
-        (float(activation.left), float(activation.right)), key=abs
-    )  # which is left is the same
+    # The law does not depend on which of the two is left.
+    small, large = sorted((float(activation.left), float(activation.right)), key=abs)
     gain = float(net.weight_var)
     mean = mean_ntk(net.widths, small / large, gain * large**2, angle)
     mean = mean * (gain * np.outer(length, length) / net.in_dim)

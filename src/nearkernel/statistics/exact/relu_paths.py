@@ -47,9 +47,8 @@ def path_sum(net: MLP, params: Any, x: Any) -> np.ndarray:
         if not paths.any():
             continue
         for (weight, _), slope in zip(layers[start:], slopes[start:], strict=False):
-            through = paths * slope.reshape(
-                len(x), *(1,) * (paths.ndim - 2), -1
-            )  # the neurons where it enters
+            # Times the neurons where the path enters.
+            through = paths * slope.reshape(len(x), *(1,) * (paths.ndim - 2), -1)
             paths = through[..., None] * weight
         total = total + paths.reshape(len(x), -1, net.out_dim).sum(axis=1)
     return np.asarray(total)

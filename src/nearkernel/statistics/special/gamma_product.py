@@ -48,9 +48,8 @@ def log_gamma_product(log_z: np.ndarray, shapes: np.ndarray) -> LogDensity:
 
 
 def _log_density(log_z: np.ndarray, a: np.ndarray, counts: np.ndarray) -> LogDensity:
-    with np.errstate(
-        over="ignore", invalid="ignore", divide="ignore"
-    ):  # a contour that runs astray is not used
+    # A contour that runs astray is not used.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         first = _along_contour(log_z, a, counts, *_PARABOLA)
     poor = np.flatnonzero(~(first.error <= _GOOD))
     if not len(poor):

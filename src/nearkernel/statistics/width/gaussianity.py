@@ -80,9 +80,8 @@ def gaussianity(net: AbstractNetwork, x: Any, size: int, key: Key) -> Gaussianit
     mean = variance.mean(axis=0)
     spread = variance - mean
     second = (spread**2).mean(axis=0)
-    influence = 3 * (
-        (spread**2 - second) / mean**2 - 2 * second / mean**3 * spread
-    )  # of one draw on the kurtosis
+    # The influence of one draw on the kurtosis.
+    influence = 3 * ((spread**2 - second) / mean**2 - 2 * second / mean**3 * spread)
     with np.errstate(divide="ignore"):  # a relu network may be dead: its output is 0
         scaled = np.sqrt(limit / variance)
     levels = np.stack([scipy.special.ndtr(t * scaled).mean(axis=0) for t in _GRID])  # (grid, n)

@@ -5,9 +5,8 @@ import numpy as np
 from ..averages.base import Averages
 from .pair_functions import PairFunctions
 
-Term = tuple[
-    np.ndarray, str, int, int
-]  # coefficient [a, b], at which of the two inputs, orders of two derivatives
+# A coefficient [a, b], at which of the two inputs, and the orders of two derivatives.
+Term = tuple[np.ndarray, str, int, int]
 Terms = tuple[Term, ...]
 
 

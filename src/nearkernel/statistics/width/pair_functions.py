@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...activations.averages.series import _weighted_hermite
+from ...activations.averages.series import weighted_hermite
 from ...activations.base import AbstractActivation
 from ...models.networks.mlp import MLP
 from ..averages.base import Averages
@@ -37,7 +37,7 @@ class Pairs:
         self._deviation = np.sqrt(np.maximum(own, 0.0))
         size = np.outer(self._deviation, self._deviation)
         self._correlation = np.clip(kernel / np.where(size > 0, size, 1.0), -1.0, 1.0)
-        self._nodes, self._hermite = _weighted_hermite(_SPACING, _TERMS)
+        self._nodes, self._hermite = weighted_hermite(_SPACING, _TERMS)
         values = np.asarray(stacked_derivatives(activation)(np.outer(self._nodes, self._deviation)))
         self._derivatives = values  # (6, nodes, points)
         self._series: dict[tuple[int, ...], np.ndarray] = {}
@@ -99,9 +99,8 @@ class Layers(NamedTuple):
     kernels: list[np.ndarray]
     ntks: list[np.ndarray]
     pairs: list[Pairs]
-    seen: list[
-        list[PairFunctions]
-    ]  # of a neuron of hidden layer l + 1, seen from layer l + 2, ... , the output
+    # Functions of a neuron of hidden layer l + 1, seen from layer l + 2, ..., the output.
+    seen: list[list[PairFunctions]]
 
     def mean_omega(self, layer: int) -> np.ndarray:
         """<omega>: the share of a hidden layer, 0, 1, .., in the tangent kernel of the output."""
@@ -130,9 +129,8 @@ def mean_corrections(net: MLP, layers: Layers) -> tuple[np.ndarray, np.ndarray]:
     """G^(1) and H^(1) of the output, times the width of the last hidden layer; they take pairs of inputs alone."""
     depth = len(net.widths)
     g = h = np.zeros_like(layers.kernels[0])
-    for to in range(
-        1, depth
-    ):  # from the preactivations of hidden layer to + 1 to those of the layer after it
+    # From the preactivations of hidden layer to + 1 to those of the layer after it.
+    for to in range(1, depth):
         p, theta, c = layers.pairs[to], layers.ntks[to], float(net.dense(to + 1).weight_var)
         parts = []
         for k in range(to):

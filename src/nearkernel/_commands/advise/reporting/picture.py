@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...._look.drawing import GREY, SERIES
+from ...._look.drawing import GRAY, SERIES
 from ..advice import BAD_FACTOR, Advice, bad_draw, network
 from ..inputs import Inputs
 from ..options import Options
@@ -28,15 +28,15 @@ def paint(figure: Figure, options: Options, inputs: Inputs, advice: Advice) -> N
 
 
 def _over_layers(panel: Axes, advice: Advice, name: str) -> None:
-    for i, (outcome, colour) in enumerate(zip(advice.outcomes, SERIES, strict=False)):
+    for i, (outcome, color) in enumerate(zip(advice.outcomes, SERIES, strict=False)):
         theory, found = (np.sqrt(getattr(flow, name)) for flow in (outcome.predicted, outcome.measured))
         layers = np.arange(1, len(theory) + 1)
         # Flax and Keras agree in square layers: both must be seen.
         line = "-" if i < len(advice.outcomes) - 1 else (0, (4, 3))
-        panel.plot(layers, theory, color=colour, ls=line, label=outcome.start.name)
+        panel.plot(layers, theory, color=color, ls=line, label=outcome.start.name)
         shown = np.unique(np.linspace(0, len(layers) - 1, 12).astype(int))
-        panel.plot(layers[shown], found[shown], "o", color=colour, ms=4, alpha=0.8)
-    panel.plot([], [], "o", color=GREY, ms=4, label="random networks")
+        panel.plot(layers[shown], found[shown], "o", color=color, ms=4, alpha=0.8)
+    panel.plot([], [], "o", color=GRAY, ms=4, label="random networks")
 
 
 def _over_width(panel: Axes, options: Options, inputs: Inputs, advice: Advice) -> None:

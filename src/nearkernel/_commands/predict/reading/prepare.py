@@ -23,7 +23,7 @@ class Split:
     x_new: np.ndarray  # (m, d)
     truth: np.ndarray  # (m,) real values, or class indices
     rows: np.ndarray  # (m,) where the test rows stand in the data
-    centre: np.ndarray  # (out,)
+    center: np.ndarray  # (out,)
     scale: float
     input_scaling: str
     notes: tuple[str, ...]
@@ -35,7 +35,7 @@ class Split:
 
     def mean_in_target_units(self, mean: np.ndarray) -> np.ndarray:
         """(m, out) predictions of y as predictions of the target."""
-        return self.centre + self.scale * mean
+        return self.center + self.scale * mean
 
 
 def split(data: LabeledData, test_fraction: float, max_train: int, seed: int) -> Split:
@@ -96,10 +96,10 @@ def _prepared(data: LabeledData, train: np.ndarray, test: np.ndarray, notes: lis
     spread = _spread(data.x[train])
     for i in np.flatnonzero(~constant):
         _check_size(spread[i], f"feature {data.features[i]!r}")
-    x, x_new, scaling = _standardised(data, train, test, np.where(constant, 1.0, spread))
+    x, x_new, scaling = _standardized(data, train, test, np.where(constant, 1.0, spread))
 
     y = data.y[:, None] == np.arange(len(data.classes)) if data.classes else data.y[:, None]
-    centre = y[train].mean(axis=0)
+    center = y[train].mean(axis=0)
     if np.ptp(data.y[train]) == 0:
         raise ValueError(
             f"target {data.target!r} is the same in all {len(train)} training rows; use more rows."
@@ -107,7 +107,7 @@ def _prepared(data: LabeledData, train: np.ndarray, test: np.ndarray, notes: lis
     scale = float(np.sqrt(np.mean(_spread(y[train]) ** 2)))
     _check_size(scale, f"target {data.target!r}")
     return Split(
-        x, (y[train] - centre) / scale, x_new, data.y[test], test, centre, scale, scaling, tuple(notes), train
+        x, (y[train] - center) / scale, x_new, data.y[test], test, center, scale, scaling, tuple(notes), train
     )
 
 
@@ -138,11 +138,11 @@ def _check_size(spread: float, what: str) -> None:
         raise ValueError(f"{what} varies by {spread:.3g}, too far from 1 for its square: rescale it.")
 
 
-def _standardised(
+def _standardized(
     data: LabeledData, train: np.ndarray, test: np.ndarray, spread: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Inputs with training mean 0 and training variance 1, so that |x|^2 is about the number of features."""
-    centre = data.x[train].mean(axis=0)
+    center = data.x[train].mean(axis=0)
     if (
         data.image_shape
     ):  # pixels share a unit: dividing each by its own spread would blow up the dark corners
@@ -151,4 +151,4 @@ def _standardised(
     else:
         scale = spread
         scaling = "mean and standard deviation of each feature (training rows)"
-    return (data.x[train] - centre) / scale, (data.x[test] - centre) / scale, scaling
+    return (data.x[train] - center) / scale, (data.x[test] - center) / scale, scaling

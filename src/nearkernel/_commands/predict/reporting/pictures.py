@@ -16,12 +16,12 @@ from matplotlib.image import imsave
 
 from .... import _look
 from ...._look import Html
-from ...._look.drawing import BLUE, GREEN, GREY, INK, ORANGE, svg
+from ...._look.drawing import BLUE, GRAY, GREEN, INK, ORANGE, svg
 from .. import scores
 from ..early import TrainingCurve
 from .answers import Answer
 
-COLOURS = {"Auto": GREEN, "NNGP": BLUE, "NTK": ORANGE, "Linear": GREY}
+COLORS = {"Auto": GREEN, "NNGP": BLUE, "NTK": ORANGE, "Linear": GRAY}
 SHOWN = ("Auto", "NNGP", "NTK")  # in pictures
 _MOST_POINTS = 500  # above, a scatter is stored as pixels
 _MOST_NUMBERS = 12  # classes up to which a confusion matrix shows its counts
@@ -41,7 +41,7 @@ def predicted_against_true(
     axes, mean = figure.subplots(), answer.mean[:, 0]
     axes.plot(limits, limits, color=INK, alpha=0.4, lw=1)
     look: dict[str, Any] = {
-        "color": COLOURS[answer.name],
+        "color": COLORS[answer.name],
         "alpha": 0.6,
         "rasterized": len(truth) > _MOST_POINTS,
     }
@@ -61,7 +61,7 @@ def confusion(figure: Figure, answer: Answer, truth: np.ndarray, classes: Sequen
     axes.grid(False)
     counts = np.zeros((len(classes), len(classes)), dtype=int)
     np.add.at(counts, (truth, answer.label), 1)
-    _cells(axes, counts / np.maximum(counts.sum(axis=1, keepdims=True), 1), COLOURS[answer.name])
+    _cells(axes, counts / np.maximum(counts.sum(axis=1, keepdims=True), 1), COLORS[answer.name])
     if len(classes) <= _MOST_NUMBERS:
         for i, j in zip(*np.nonzero(counts), strict=True):
             axes.text(j + 0.5, i + 0.5, str(counts[i, j]), ha="center", va="center", fontsize=9)
@@ -77,10 +77,10 @@ def confusion(figure: Figure, answer: Answer, truth: np.ndarray, classes: Sequen
     axes.tick_params(length=0)
 
 
-def _cells(axes: Axes, share: np.ndarray, colour: str) -> None:
+def _cells(axes: Axes, share: np.ndarray, color: str) -> None:
     """A heat map whose empty cells show the page, so that it suits light and dark."""
     faces = np.concatenate(
-        [np.broadcast_to(to_rgb(colour), (*share.shape, 3)), 0.75 * share[..., None]], axis=-1
+        [np.broadcast_to(to_rgb(color), (*share.shape, 3)), 0.75 * share[..., None]], axis=-1
     )
     axes.pcolormesh(faces, edgecolors=(0.5, 0.5, 0.5, 0.15), linewidth=0.5)
 
@@ -96,10 +96,10 @@ def reliability(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) ->
         )
         sem = scores.share_sem(accuracy, count)
         bars = np.clip([accuracy - sem, accuracy + sem], 0, 1)
-        colour = COLOURS[answer.name]
-        axes.vlines(confidence, *bars, color=colour, lw=1, alpha=0.5)
-        axes.scatter(confidence, accuracy, 12 + 200 * count / len(truth), colour, alpha=0.75, lw=0)
-        axes.scatter([], [], 25, colour, lw=0, label=answer.name)  # for the legend, all of one size
+        color = COLORS[answer.name]
+        axes.vlines(confidence, *bars, color=color, lw=1, alpha=0.5)
+        axes.scatter(confidence, accuracy, 12 + 200 * count / len(truth), color, alpha=0.75, lw=0)
+        axes.scatter([], [], 25, color, lw=0, label=answer.name)  # for the legend, all of one size
     axes.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1.03), ylim=(0, 1.03))
     figure.legend(loc="outside lower center", ncols=3)  # points may be anywhere inside
 
@@ -111,7 +111,7 @@ def coverage(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> No
     for answer in answers:
         if answer.intervals is not None:
             inside = scores.coverage(answer.intervals, truth)
-            axes.plot(scores.LEVELS, inside, "o-", ms=4, color=COLOURS[answer.name], label=answer.name)
+            axes.plot(scores.LEVELS, inside, "o-", ms=4, color=COLORS[answer.name], label=answer.name)
     axes.set(
         xlabel="probability of the interval",
         ylabel="fraction of true values inside",
@@ -128,15 +128,15 @@ def along_training(
     axes = figure.subplots()
     percent = label.endswith("(%)")
     unit = 100 if percent else 1
-    axes.plot(curve.at, unit * curve.error, color=COLOURS["NTK"], lw=2, label="NTK, leave-one-out")
+    axes.plot(curve.at, unit * curve.error, color=COLORS["NTK"], lw=2, label="NTK, leave-one-out")
     if curve.early:
         best = curve.at[curve.best], unit * curve.error[curve.best]
-        axes.plot(*best, "o", color=COLOURS["NTK"], label="best time")
+        axes.plot(*best, "o", color=COLORS["NTK"], label="best time")
     for answer in answers:
         reached = answer.figures[key]
         if isinstance(reached, scores.Score):
             name = f"{answer.name}, test rows"
-            axes.axhline(unit * reached.value, color=COLOURS[answer.name], ls="--", lw=1.2, label=name)
+            axes.axhline(unit * reached.value, color=COLORS[answer.name], ls="--", lw=1.2, label=name)
     axes.set(xscale="log", xlabel=curve.axis, ylabel=label)
     axes.xaxis.set_major_formatter(lambda value, _: _power_of_ten(value))
     axes.xaxis.set_minor_formatter(lambda *_: "")
@@ -159,7 +159,7 @@ def _power_of_ten(value: float) -> str:
 
 
 def thumbnail(picture: np.ndarray) -> str:
-    """A grey picture (h, w), or one of several channels (h, w, c), as a PNG in a data address; three are colors."""
+    """A gray picture (h, w), or one of several channels (h, w, c), as a PNG in a data address; three are colors."""
     file = io.BytesIO()
     if picture.ndim == 3:
         low, high = picture.min(), picture.max()

@@ -148,8 +148,8 @@ def _table(run: PredictionRun) -> Html:
     rows = []
     for answer in everything:
         name, *figures = cells(answer, run.data.task, trained)
-        colour = pictures.COLOURS.get(name)
-        spot = _look.dot(SERIES.index(colour) + 1) if colour else ""
+        color = pictures.COLORS.get(name)
+        spot = _look.dot(SERIES.index(color) + 1) if color else ""
         rows.append([Html(f"{spot}{escape(name)}"), *figures])
     return _look.table(titles(run.data.task, trained), rows)
 

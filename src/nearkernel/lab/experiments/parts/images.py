@@ -35,7 +35,7 @@ for name, net in nets.items():
     mean, sem = found.mean(axis=0), found.std(axis=0, ddof=1) / 5**0.5
     left.plot(sizes, mean, label=name)
     left.fill_between(sizes, mean - sem, mean + sem, alpha=0.2)
-left.plot([10, 100], [0.1, 0.1], "--", color="grey", label="chance")
+left.plot([10, 100], [0.1, 0.1], "--", color="gray", label="chance")
 left.set(title="Accuracy", xlabel="examples", ylim=(0, 1))
 right.imshow(test[0, ::-1, :, 0], cmap="Blues", origin="lower")
 right.set(title="A test image")

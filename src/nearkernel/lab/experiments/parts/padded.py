@@ -28,8 +28,8 @@ class Switched(nk.models.AbstractModel):
     def init(self, key: Any) -> Any:
         return self.model.init(key)
 
-    def _own_factors(self, optimizer: str) -> Any:
-        return self.model._own_factors(optimizer)
+    def own_factors(self, optimizer: str) -> Any:
+        return self.model.own_factors(optimizer)
 
     @in_float64
     def __call__(self, params: Any, x: Any) -> jax.Array:
@@ -89,8 +89,8 @@ class Shallow(nk.models.AbstractModel):
     def init(self, key: Any) -> Any:
         return self.net.init(key)
 
-    def _own_factors(self, optimizer: str) -> Any:
-        return self.net._own_factors(optimizer)
+    def own_factors(self, optimizer: str) -> Any:
+        return self.net.own_factors(optimizer)
 
     @in_float64
     def __call__(self, params: Any, x: Any) -> jax.Array:

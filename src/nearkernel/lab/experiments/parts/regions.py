@@ -52,7 +52,7 @@ cells = PolyCollection(found.vertices, array=values, cmap="RdBu_r", edgecolor="b
 axes[0].add_collection(cells)
 angle = np.radians({direction})
 end = window * np.array([np.cos(angle), np.sin(angle)])
-axes[0].plot([-end[0], end[0]], [-end[1], end[1]], "--", color="grey", label="line")
+axes[0].plot([-end[0], end[0]], [-end[1], end[1]], "--", color="gray", label="line")
 axes[0].set(title="Regions", xlim=box[0], ylim=box[1], aspect="equal")
 
 bends = nk.theory.breakpoints(net, params, -end, end)

@@ -61,8 +61,8 @@ def patches(x, kernel_size, dilation, padding, stride):
     counts, cuts = _places(x.shape[-2:], kernel_size, dilation, padding, stride)
     edges = [(0, 0)] * (x.ndim - 2) + [(p, p) for p in padding]
     padded = jnp.pad(x, edges)
-    found = jnp.stack([padded[(..., *cut)] for cut in cuts], axis=-3)  # (n, c, kh kw, places)
-    return found.reshape(*x.shape[:-3], x.shape[-3] * len(cuts), counts[0] * counts[1])
+    windows = jnp.stack([padded[(..., *cut)] for cut in cuts], axis=-3)  # (n, c, kh kw, places)
+    return windows.reshape(*x.shape[:-3], x.shape[-3] * len(cuts), counts[0] * counts[1])
 
 
 @operation("col2im")

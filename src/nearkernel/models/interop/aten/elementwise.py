@@ -5,12 +5,12 @@ bounds.
 """
 
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import jax.scipy.special as special
 
+from ...._base.types import Array
 from .table import enter_all, operation
 
 _LINEAR_FROM = 40.0  # log(1 + e^x) is x to the last digit
@@ -133,7 +133,7 @@ def divide_rounded(x, other, rounding_mode=None):
     return down + ((down < 0) & (down * other != x))
 
 
-def power(x: Any, exponent: Any) -> jax.Array:
+def power(x: Array, exponent: Array) -> jax.Array:
     """x^e; with powers that are integers or 1/2 as such, so that derivatives at 0 are finite where they should be."""
     if isinstance(exponent, float) and exponent == int(exponent) and abs(exponent) < 64:
         exponent = int(exponent)

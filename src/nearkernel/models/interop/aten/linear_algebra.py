@@ -54,10 +54,10 @@ def solve(A, B, left=True, check_errors=False):
     if vector:
         B = B[..., None]
     if left:
-        found = jnp.linalg.solve(A, B)
+        solution = jnp.linalg.solve(A, B)
     else:
-        found = jnp.swapaxes(jnp.linalg.solve(jnp.swapaxes(A, -1, -2), jnp.swapaxes(B, -1, -2)), -1, -2)
-    return (found[..., 0] if vector else found), None, None, jnp.zeros(A.shape[:-2])
+        solution = jnp.swapaxes(jnp.linalg.solve(jnp.swapaxes(A, -1, -2), jnp.swapaxes(B, -1, -2)), -1, -2)
+    return (solution[..., 0] if vector else solution), None, None, jnp.zeros(A.shape[:-2])
 
 
 @operation("linalg_inv_ex")

@@ -8,9 +8,9 @@ from .table import operation
 
 def _normalized(x, axes, eps):
     mean = jnp.mean(x, axis=axes, keepdims=True)
-    centred = x - mean
-    scale = 1 / jnp.sqrt(jnp.mean(centred * centred, axis=axes, keepdims=True) + eps)
-    return centred * scale, mean, scale
+    centered = x - mean
+    scale = 1 / jnp.sqrt(jnp.mean(centered * centered, axis=axes, keepdims=True) + eps)
+    return centered * scale, mean, scale
 
 
 def _affine(x, weight, bias):

@@ -1,16 +1,22 @@
 """A program of ATen operations as plain data, and how JAX runs it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
+from ...._base.types import Array, PyTree
 from .table import KINKED, OPERATIONS
 
 _COMPARISONS = {"gt", "ge", "lt", "le"}
 _GUARD = 1e-5  # a positive bound below it keeps a denominator from zero; training does not come near it
+
+
+# Of one result ("float", "int32", ...; None if it is no array), or of several.
+Kinds = str | tuple | None
 
 
 class Ref(NamedTuple):
@@ -28,8 +34,8 @@ class Step(NamedTuple):
 
     operation: str
     arguments: tuple
-    options: dict[str, Any]
-    kinds: Any
+    options: dict[str, object]
+    kinds: Kinds
     place: str
 
 
@@ -41,20 +47,23 @@ class Program:
     """
 
     def __init__(self, weights: Sequence[str], inputs: int, steps: Sequence[Step], output: Ref):
-        self.weights, self.inputs, self.steps, self.output = tuple(weights), inputs, tuple(steps), output
+        self.weights = tuple(weights)
+        self.inputs = inputs
+        self.steps = tuple(steps)
+        self.output = output
 
-    def __call__(self, weights: Mapping[str, Any], inputs: Sequence[Any], dtype: Any) -> jax.Array:
+    def __call__(self, weights: Mapping[str, Array], inputs: Sequence[Array], dtype: DTypeLike) -> jax.Array:
         """The output. All floating-point numbers are of `dtype`, whatever PyTorch computed in."""
-        values: list[Any] = [weights[name] for name in self.weights]
+        values: list[PyTree] = [weights[name] for name in self.weights]
         values += inputs
         look = lambda tree: _replaced(tree, lambda ref: values[ref.place])
         for step in self.steps:
-            found = OPERATIONS[step.operation](*look(step.arguments), **look(step.options))
-            values.append(_cast(found, step.kinds, dtype))
+            result = OPERATIONS[step.operation](*look(step.arguments), **look(step.options))
+            values.append(_cast(result, step.kinds, dtype))
         return values[self.output.place]
 
 
-def _replaced(tree: Any, function: Callable[[Ref], Any]) -> Any:
+def _replaced(tree: PyTree, function: Callable[[Ref], object]) -> PyTree:
     """`tree` of lists, tuples and dicts with each `Ref` replaced."""
     if isinstance(tree, Ref):
         return function(tree)
@@ -65,13 +74,13 @@ def _replaced(tree: Any, function: Callable[[Ref], Any]) -> Any:
     return tree
 
 
-def _cast(value: Any, kinds: Any, dtype: Any) -> Any:
+def _cast(value: PyTree, kinds: Kinds, dtype: DTypeLike) -> PyTree:
     if isinstance(kinds, tuple):
         return tuple(_cast(each, kind, dtype) for each, kind in zip(value, kinds, strict=True))
     return value if kinds is None or value is None else jnp.asarray(value, dtype_of(kinds, dtype))
 
 
-def dtype_of(kind: str, dtype: Any) -> Any:
+def dtype_of(kind: str, dtype: DTypeLike) -> DTypeLike:
     """The JAX type of a value of this `kind` when floating-point numbers are of `dtype`."""
     if kind == "float":
         return dtype
@@ -83,7 +92,7 @@ def dtype_of(kind: str, dtype: Any) -> Any:
 def kinks(program: Program, trained: set[str]) -> tuple[str, ...]:
     """Where the output depends on the weights `trained` through a function whose derivative jumps."""
     moving = {index for index, name in enumerate(program.weights) if name in trained}
-    found: dict[str, None] = {}
+    places: dict[str, None] = {}
     for index, step in enumerate(program.steps, start=len(program.weights) + program.inputs):
         used: list[int] = []
         _replaced((step.arguments, step.options), lambda ref: used.append(ref.place))  # noqa: B023
@@ -92,8 +101,8 @@ def kinks(program: Program, trained: set[str]) -> tuple[str, ...]:
         moving.add(index)
         base = step.operation.partition(".")[0]
         if (step.operation in KINKED or base in _COMPARISONS) and not _smooth(step):
-            found[f"{base} at {step.place!r}" if step.place else base] = None
-    return tuple(found)
+            places[f"{base} at {step.place!r}" if step.place else base] = None
+    return tuple(places)
 
 
 def _smooth(step: Step) -> bool:

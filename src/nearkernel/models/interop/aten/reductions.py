@@ -75,8 +75,8 @@ def _divisor(x, dim, correction):
 
 
 def variance(x, dim=None, correction=None, keepdim=False):
-    centred = x - jnp.mean(x, axis=axes(x, dim), keepdims=True)
-    total = jnp.sum(centred * centred, axis=axes(x, dim), keepdims=keepdim)
+    centered = x - jnp.mean(x, axis=axes(x, dim), keepdims=True)
+    total = jnp.sum(centered * centered, axis=axes(x, dim), keepdims=keepdim)
     return jnp.divide(total, _divisor(x, dim, correction))
 
 

@@ -123,5 +123,5 @@ def _pixels(x, row, column):
         jnp.int64
     )
     flat = x.reshape(*x.shape[:2], -1)
-    found = jnp.take_along_axis(flat, at.reshape(len(x), 1, -1), axis=2)
-    return found.reshape(*x.shape[:2], *at.shape[1:]) * inside[:, None]
+    picked = jnp.take_along_axis(flat, at.reshape(len(x), 1, -1), axis=2)
+    return picked.reshape(*x.shape[:2], *at.shape[1:]) * inside[:, None]

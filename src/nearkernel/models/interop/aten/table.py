@@ -6,9 +6,8 @@ PyTorch gives it. To add an operation, write its function in the file of its kin
 """
 
 from collections.abc import Callable
-from typing import Any
 
-OPERATIONS: dict[str, Callable[..., Any]] = {}
+OPERATIONS: dict[str, Callable] = {}
 KINKED: set[str] = set()  # functions whose derivative jumps
 
 
