@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import hashlib
 import inspect
 import math
 import textwrap
@@ -15,6 +14,7 @@ import numpy as np
 
 from .._base.settings import Settings
 from ._erratum import Erratum
+from ._fingerprint import fingerprint
 from ._row import Row
 
 
@@ -75,11 +75,8 @@ class Claim(Settings, abc.ABC):
 
     @classmethod
     def fingerprint(cls) -> str:
-        """A hash of the source that decides numbers and verdict: the claim's file, and what it shares with others."""
-        own = Path(inspect.getfile(cls))
-        shared = (own.parents[1] / name for name in ("_claim.py", "_drawn.py", "_row.py"))
-        sources = (own, *sorted(own.parent.glob("_[!_]*.py")), *shared)
-        return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+        """A hash of the source that decides numbers and verdict."""
+        return fingerprint(Path(inspect.getfile(cls)), cls.__name__)
 
 
 def generator(seed: int, *words: str) -> np.random.Generator:
