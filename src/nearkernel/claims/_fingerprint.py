@@ -86,7 +86,8 @@ class _Deciding(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         if any(isinstance(base, ast.Name) and base.id == "Claim" for base in node.bases):
             node.decorator_list = []
-            node.body = [each for each in node.body if not _defined(each) & _SHOWN]
+            decides = lambda each: not isinstance(each, ast.Expr) and not _defined(each) & _SHOWN
+            node.body = [each for each in node.body if decides(each)]
         return self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:

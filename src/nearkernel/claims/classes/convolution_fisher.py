@@ -1,7 +1,5 @@
 """The Fisher information of a convolutional network on images."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._drawing import BLUE, ORANGE
 from ._digits import digits, trained
 
 
-@dataclasses.dataclass(frozen=True)
 class ConvolutionFisher(Claim):
     """The Fisher information of a convolutional network trained on images has C - 1 or C outliers over a bulk."""
 

@@ -1,6 +1,5 @@
 """Where a loss is steep stays the same."""
 
-import dataclasses
 import itertools
 
 import numpy as np
@@ -12,7 +11,6 @@ from .._drawing import BLUE, GREY
 from ._digits import hessian, on_the_way
 
 
-@dataclasses.dataclass(frozen=True)
 class SettledDirections(Claim):
     """The steepest directions of a classifier's loss turn early in training and settle as it converges."""
 
