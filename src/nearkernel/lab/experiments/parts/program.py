@@ -5,7 +5,6 @@ import functools
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Iterator
 from typing import NamedTuple
 
 _IMPORTS = ("import matplotlib.pyplot as plt", "import numpy as np", "import nearkernel as nk")
@@ -26,35 +25,37 @@ def program(module: str, lines: str, **values: object) -> str:
     own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     found: dict[str, ast.stmt] = {}
     for name in sorted({node.id for node in names} - own):
-        found |= _needed(module, name)
+        _collect(module, name, found)
+    found |= {ast.unparse(node): node for node in ast.parse(lines).body if isinstance(node, ast.ImportFrom)}
     imports = {text for text, node in found.items() if isinstance(node, ast.Import | ast.ImportFrom)}
     constants = [text for text, node in found.items() if isinstance(node, ast.Assign)]
     top = "\n".join([*sorted(imports - {*_IMPORTS}), *_IMPORTS])
     if constants:
         top += "\n\n" + "\n".join(constants)
     blocks = [text for text in found if text not in (*imports, *constants)]
-    return "\n\n\n".join([top, *blocks, lines]) + "\n" + _END
+    rest = "\n".join(line for line in lines.splitlines() if line not in imports).lstrip("\n")
+    return "\n\n\n".join([top, *blocks, rest]) + "\n" + _END
 
 
 class _Defined(NamedTuple):
     text: str
-    node: ast.stmt
+    node: ast.stmt | None
     uses: frozenset[str]
 
 
-def _needed(module: str, name: str) -> Iterator[tuple[str, ast.stmt]]:
-    """What `name` of a module is, after all that it needs."""
-    definitions = _definitions(module)
-    if name not in definitions:
+def _collect(module: str, name: str, found: dict[str, ast.stmt]) -> None:
+    """Adds what `name` of a module is, after all that it needs."""
+    text, node, uses = _definitions(module).get(name, _Defined("", None, frozenset()))
+    if node is None or text in found:
         return
-    text, node, uses = definitions[name]
     if isinstance(node, ast.ImportFrom) and node.level:
-        source = importlib.util.resolve_name("." * node.level + (node.module or ""), module.rpartition(".")[0])
-        yield from _needed(source, name)
+        source = "." * node.level + (node.module or "")
+        _collect(importlib.util.resolve_name(source, module.rpartition(".")[0]), name, found)
         return
-    for each in sorted(uses - {name}):
-        yield from _needed(module, each)
-    yield text, node
+    found[text] = node
+    for each in sorted(uses):
+        _collect(module, each, found)
+    found[text] = found.pop(text)
 
 
 @functools.cache
@@ -72,6 +73,7 @@ def _definitions(module: str) -> dict[str, _Defined]:
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             bound = {node.name}
         else:
-            bound = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+            targets = [each for part in getattr(node, "targets", ()) for each in ast.walk(part)]
+            bound = {each.id for each in targets if isinstance(each, ast.Name)}
         found |= dict.fromkeys(bound, _Defined(text, node, uses))
     return found
