@@ -1,7 +1,6 @@
 """What depth does to signals: ordered, chaotic, and the line between."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -97,7 +96,7 @@ class Criticality(Experiment):
         return tuple(picture.plus(*own) for picture, own in zip(pictures, parts, strict=True))
 
     def _diagram(self, known: Known) -> Picture:
-        parts: list[Any] = [Heat("ln χ", WEIGHT_VARS, BIAS_VARS, known.heat, diverging=True)]
+        parts: list[Heat | Curve] = [Heat("ln χ", WEIGHT_VARS, BIAS_VARS, known.heat, diverging=True)]
         if len(known.line):
             parts.append(Curve("χ = 1", known.line[:, 0], known.line[:, 1], "line", 0))
         if known.at.ok:
@@ -107,7 +106,7 @@ class Criticality(Experiment):
             "Phases", tuple(parts), "weight variance", "bias variance", x_range=(0.1, 5), y_range=(-0.02, 1)
         )
 
-    def _over_depth(self, known: Known, point: Any) -> tuple[Picture, ...]:
+    def _over_depth(self, known: Known, point: nk.results.PhaseDiagramResult) -> tuple[Picture, ...]:
         kernels, correlations, growth = flow(
             known.function, known.most, self.weight_var, self.bias_var, self.depth
         )
@@ -139,7 +138,7 @@ class Criticality(Experiment):
             ),
         )  # fmt: skip
 
-    def _numbers(self, known: Known, point: Any) -> tuple[Number, ...]:
+    def _numbers(self, known: Known, point: nk.results.PhaseDiagramResult) -> tuple[Number, ...]:
         here = (
             Number("phase", str(point.phase[0, 0]), "of deep networks with these variances"),
             Number(
@@ -180,7 +179,7 @@ def _typed(activation: str) -> str:
     return f"lambda z: {formula(activation).source}" if is_formula(activation) else repr(activation)
 
 
-def _said(value: Any) -> float | str:
+def _said(value: np.ndarray | float) -> float | str:
     number = float(np.squeeze(value))
     return number if np.isfinite(number) else "none" if np.isnan(number) else "infinite"
 

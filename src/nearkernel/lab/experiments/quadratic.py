@@ -1,7 +1,6 @@
 """A quadratic model: the simplest one whose kernel learns, solved order by order."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -107,7 +106,7 @@ class Quadratic(Experiment):
         watch(0.0, "compiling")
         known, theory = self._known(), self.theory()
         shown = theory
-        runs: list[tuple[float, Any]] = []
+        runs: list[tuple[float, np.ndarray | None]] = []
         for eps in (self.eps, *TRAINED):
             runs.append((eps, self._trained(known, eps)))
             shown = self._compared(theory, known, runs)
@@ -124,7 +123,7 @@ class Quadratic(Experiment):
         run = nk.simulate(model, np.zeros((1, WAVES)), known.x, known.y, descent, max_steps=MOST_STEPS)
         return run.params if run.ok else None
 
-    def _compared(self, theory: Answer, known: Known, runs: list[tuple[float, Any]]) -> Answer:
+    def _compared(self, theory: Answer, known: Known, runs: list[tuple[float, np.ndarray | None]]) -> Answer:
         prediction, loss, heat, eigenvalues = theory.pictures
         outputs = [outputs_of(weights, known.grid, eps) for eps, weights in runs]
         errors = [np.mean((z - known.truth) ** 2) for z in outputs]

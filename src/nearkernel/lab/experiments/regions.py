@@ -1,7 +1,6 @@
 """The linear regions of a relu network in the plane, exactly, and how training moves them."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -65,7 +64,7 @@ class Regions(Experiment):
     def theory(self) -> Answer:
         return self._shown(drawn(self._net, self.seed))
 
-    def _shown(self, params: Any) -> Answer:
+    def _shown(self, params: list[dict[str, np.ndarray]]) -> Answer:
         net, end = self._net, self._end()
         box = ((-self.window, self.window),) * 2
         found = nk.geometry.regions(net, params, box)
@@ -152,10 +151,10 @@ class Regions(Experiment):
             watch(part / PARTS, words, self._trained(params, losses, counts))
         return self._trained(params, losses, counts)
 
-    def _count(self, params: Any) -> int:
+    def _count(self, params: list[dict[str, np.ndarray]]) -> int:
         return nk.geometry.regions(self._net, params, ((-self.window, self.window),) * 2).count
 
-    def _trained(self, params: Any, losses: list[float], counts: list[int]) -> Answer:
+    def _trained(self, params: list[dict[str, np.ndarray]], losses: list[float], counts: list[int]) -> Answer:
         shown, (x, y), every = self._shown(params), data(self.task, self.seed), self.steps // PARTS
         classes = [
             Curve(f"class {sign}", x[y == sign, 0], x[y == sign, 1], "dots", 4 + (sign > 0))

@@ -62,7 +62,7 @@ def _collect(module: str, name: str, found: dict[str, ast.stmt]) -> None:
 def _definitions(module: str) -> dict[str, _Defined]:
     """What a module defines and imports, by name."""
     source = inspect.getsource(importlib.import_module(module))
-    found = {}
+    found: dict[str, _Defined] = {}
     for node in ast.parse(source).body:
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
         text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])

@@ -26,7 +26,7 @@ class Known(NamedTuple):
 
     function: Any
     most: float
-    at: Any
+    at: nk.results.CriticalResult
     heat: np.ndarray
     line: np.ndarray
 
