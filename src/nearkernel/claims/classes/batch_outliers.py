@@ -6,8 +6,8 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import sem
+from .._digits import digits, trained
 from .._drawing import BLUE, Figure
-from ._digits import digits, trained
 
 
 class BatchOutliers(Claim):

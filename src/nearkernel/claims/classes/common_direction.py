@@ -5,8 +5,8 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
+from .._digits import digits, layers, trained
 from .._drawing import GREY, ORANGE, Figure
-from ._digits import digits, layers, trained
 
 
 class CommonDirection(Claim):

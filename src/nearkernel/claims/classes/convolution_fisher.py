@@ -5,8 +5,8 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
+from .._digits import digits, trained
 from .._drawing import BLUE, ORANGE
-from ._digits import digits, trained
 
 
 class ConvolutionFisher(Claim):

@@ -6,8 +6,8 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, setting
 from .._claim import generator
+from .._digits import digits, trained
 from .._drawing import BLUE, GREY, ORANGE, Figure
-from ._digits import digits, trained
 
 
 class UnlabeledOutliers(Claim):

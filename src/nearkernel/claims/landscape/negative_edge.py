@@ -5,8 +5,8 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
+from .._digits import hessian, on_the_way
 from .._drawing import BLUE, ORANGE, Figure
-from ._digits import hessian, on_the_way
 
 
 class NegativeEdge(Claim):

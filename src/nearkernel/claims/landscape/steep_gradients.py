@@ -6,8 +6,8 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
+from .._digits import hessian, on_the_way
 from .._drawing import GREY, ORANGE, Figure
-from ._digits import hessian, on_the_way
 
 
 class SteepGradients(Claim):
