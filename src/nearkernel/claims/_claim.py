@@ -41,7 +41,7 @@ class Result:
 class Claim(Settings, abc.ABC):
     """A claim with its settings, which are its fields. The docstring of a subclass is the statement.
 
-    A subclass is a frozen dataclass. Its picture is a `figure`, or a `draw` of its own.
+    A subclass is a frozen dataclass. It declares a `figure`, or draws by itself in `draw`.
     """
 
     statement: ClassVar[str]  # one sentence
