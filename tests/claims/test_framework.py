@@ -1,6 +1,5 @@
 """`nearkernel claims`: records, resuming, exit codes, and one line for bad input."""
 
-import dataclasses
 import json
 import math
 import os
@@ -28,7 +27,6 @@ def nearkernel(*arguments, code=0):
     return result
 
 
-@dataclasses.dataclass(frozen=True)
 class Doubtful(claims.Claim):
     """Two is three."""
 

@@ -2,10 +2,10 @@
 
 import abc
 import dataclasses
-import hashlib
 import inspect
 import math
 import textwrap
+import typing
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._base.settings import Settings
+from .._base.settings import Settings, setting
+from ._drawing import Figure
 from ._erratum import Erratum
+from ._fingerprint import fingerprint
 from ._row import Row
 
 
@@ -34,25 +36,31 @@ class Result:
         return "confirmed" if self.ok else "refuted"
 
 
+@typing.dataclass_transform(frozen_default=True, field_specifiers=(setting,))
 @dataclasses.dataclass(frozen=True)
 class Claim(Settings, abc.ABC):
-    """A claim with its settings, which are its fields. The docstring of a subclass is the statement."""
+    """A claim with its settings, which are its fields. The docstring of a subclass is the statement.
+
+    A subclass is a frozen dataclass. It declares a `figure`, or draws by itself in `draw`.
+    """
 
     statement: ClassVar[str]  # one sentence
     source: ClassVar[str]  # document and topic
     formula: ClassVar[str]  # plain text
     erratum: ClassVar[Erratum | None] = None
+    figure: ClassVar[Figure]
 
     def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True)(cls)
         cls.statement = " ".join((cls.__doc__ or "").split())
 
     @abc.abstractmethod
     def run(self, seed: int) -> Result:
         """The experiment. The same settings and seed give the same numbers."""
 
-    @abc.abstractmethod
     def draw(self, axes: Any, result: Result) -> None:
         """The figure, on Matplotlib axes, from a result's data."""
+        self.figure.draw(axes, result.data)
 
     @classmethod
     def topic(cls) -> str:
@@ -75,11 +83,8 @@ class Claim(Settings, abc.ABC):
 
     @classmethod
     def fingerprint(cls) -> str:
-        """A hash of the source that decides numbers and verdict: the claim's file, and what it shares with others."""
-        own = Path(inspect.getfile(cls))
-        shared = (own.parents[1] / name for name in ("_claim.py", "_drawn.py", "_row.py"))
-        sources = (own, *sorted(own.parent.glob("_[!_]*.py")), *shared)
-        return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+        """A hash of the source that decides numbers and verdict."""
+        return fingerprint(Path(inspect.getfile(cls)), cls.__name__)
 
 
 def generator(seed: int, *words: str) -> np.random.Generator:

@@ -7,7 +7,6 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
 
 import anyio
 import psutil
@@ -18,7 +17,7 @@ from .claims_page import rows_of
 _LOOK = 0.5  # seconds between two words of progress
 
 
-async def claim_events(name: str, flags: list[str], seconds: float) -> AsyncGenerator[dict[str, Any]]:
+async def claim_events(name: str, flags: list[str], seconds: float) -> AsyncGenerator[dict[str, object]]:
     """Runs a claim; yields how long it has taken, and at the end its record and figure."""
     with tempfile.TemporaryDirectory(prefix="nearkernel-lab-") as folder:
         command = ("-P", "-m", "nearkernel", "claims", "run", name, *flags, "--json", "--out", folder)
@@ -46,7 +45,7 @@ async def claim_events(name: str, flags: list[str], seconds: float) -> AsyncGene
             reading.cancel()
 
 
-def _ended(code: int | None, written: bytes, trouble: bytes, folder: Path, name: str) -> dict[str, Any]:
+def _ended(code: int | None, written: bytes, trouble: bytes, folder: Path, name: str) -> dict[str, object]:
     if code not in (0, 1) or not written:
         return {"error": trouble.decode(errors="replace").strip()[-300:] or f"exit code {code}"}
     record = json.loads(written)[0]

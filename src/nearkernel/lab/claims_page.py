@@ -19,14 +19,14 @@ def _recorded() -> dict[str, Any]:
 
 
 @functools.cache  # of every claim the source is read
-def claims_about() -> dict[str, Any]:
+def claims_about() -> dict[str, object]:
     """All claims, short."""
     recorded = _recorded()
     claims = [_short(claim, recorded["claims"].get(claim.name())) for claim in every()]
     return {"version": recorded["version"], "claims": claims}
 
 
-def _short(claim: type[Claim], recorded: dict[str, Any] | None) -> dict[str, Any]:
+def _short(claim: type[Claim], recorded: dict[str, Any] | None) -> dict[str, object]:
     same = recorded is not None and recorded["fingerprint"] == claim.fingerprint()
     return {
         "name": claim.name(),
@@ -37,7 +37,7 @@ def _short(claim: type[Claim], recorded: dict[str, Any] | None) -> dict[str, Any
     }
 
 
-def claim_about(name: str) -> dict[str, Any]:
+def claim_about(name: str) -> dict[str, object]:
     """One claim, with its controls and the rows of its last whole run."""
     claim, recorded = find(name), _recorded()["claims"].get(name)
     quick = claim.with_settings({}, quick=True).values()

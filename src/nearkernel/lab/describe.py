@@ -30,14 +30,14 @@ def about(experiment: type[Experiment]) -> dict[str, Any]:
     }
 
 
-def preset(experiment: type[Experiment], each: Preset) -> dict[str, Any]:
+def preset(experiment: type[Experiment], each: Preset) -> dict[str, object]:
     """What a page needs to offer a preset: its settings as they are typed."""
     known = {found.name: found for found in experiment.settings()}
     typed = {name: known[name].typed(known[name].checked(value)) for name, value in each.settings.items()}
     return {"title": each.title, "settings": typed, "see": each.see}
 
 
-def control(each: Setting) -> dict[str, Any]:
+def control(each: Setting) -> dict[str, object]:
     """What a page needs to show a setting."""
     word = "choice" if each.choices else "table" if _A_LINE < each.high < math.inf else "text"
     kind = {int: "whole", float: "number", tuple: "points"}.get(each.kind, word)

@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from .._base.settings import Settings
 from .picture import Answer
@@ -17,7 +17,7 @@ class Stopped(Exception):
 class Watch:
     """Told by a long run how far it is; raises `Stopped` in it when nobody waits any more."""
 
-    def __init__(self, show: Callable[[float, str, Answer | None], Any] = lambda *_: None):
+    def __init__(self, show: Callable[[float, str, Answer | None], object] = lambda *_: None):
         self._show, self._left = show, threading.Event()
 
     def __call__(self, share: float, words: str, answer: Answer | None = None) -> None:
@@ -35,7 +35,7 @@ class Preset:
     """A view worth looking at: a `title` for its button, `settings` that differ from the defaults, and what to see."""
 
     title: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     see: str
 
 

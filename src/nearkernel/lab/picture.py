@@ -2,10 +2,12 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+Numbers = Sequence[float] | np.ndarray
 KINDS = ("line", "dashes", "thin", "dots", "points", "bars")
 
 
@@ -19,18 +21,18 @@ class Curve:
     """
 
     name: str
-    x: Any
-    y: Any
+    x: Numbers
+    y: Numbers
     kind: str = "line"
     series: int = 1
-    band: tuple[Any, Any] | None = None
-    sem: Any = None
+    band: tuple[Numbers, Numbers] | None = None
+    sem: Numbers | None = None
     group: str = ""
 
     def __post_init__(self) -> None:
         assert self.kind in KINDS and len(self.x) == len(self.y), (self.name, self.kind)
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Numbers]:
         found = {"x": self.x, self.name: self.y}
         if self.band is not None:
             found |= {f"{self.name}, lower": self.band[0], f"{self.name}, upper": self.band[1]}
@@ -44,12 +46,12 @@ class Heat:
     """Colors over a rectangle: z (rows y, columns x). `diverging` puts the middle color at 0."""
 
     name: str
-    x: Any
-    y: Any
-    z: Any
+    x: Numbers
+    y: Numbers
+    z: np.ndarray
     diverging: bool = False
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Numbers]:
         x, y = np.meshgrid(self.x, self.y)
         return {"x": x.ravel(), "y": y.ravel(), self.name: np.ravel(self.z)}
 
@@ -59,11 +61,11 @@ class Cells:
     """Filled polygons, each (corners, 2), with a value each."""
 
     name: str
-    polygons: tuple[Any, ...]
-    values: Any
+    polygons: tuple[np.ndarray, ...]
+    values: np.ndarray
     diverging: bool = False
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Numbers]:
         corners = [len(polygon) for polygon in self.polygons]
         which = np.repeat(np.arange(len(corners)), corners)
         xy = np.concatenate(self.polygons) if corners else np.zeros((0, 2))
@@ -119,7 +121,7 @@ class Answer:
     notes: tuple[str, ...] = ()
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """As JSON can hold it: arrays as lists of 8 digits, numbers that are not finite as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}

@@ -7,7 +7,6 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ class Scene:
 
     title: str
     page: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     picture: str
     words: str
     checked: bool = False
@@ -42,7 +41,7 @@ class Scene:
             {name: known[name].typed(known[name].checked(value)) for name, value in self.settings.items()}
         )
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> dict[str, object]:
         return {"title": self.title, "page": self.page, "query": self.query(), "words": self.words}
 
     def drawn(self) -> Picture:
@@ -112,13 +111,14 @@ def thinned(picture: Picture) -> Picture:
     for part in picture.parts:
         if isinstance(part, Curve) and len(part.x) > 61:
             kept = np.linspace(0, len(part.x) - 1, 61).round().astype(int)  # both ends among them
-            band = None if part.band is None else (part.band[0][kept], part.band[1][kept])
-            part = dataclasses.replace(part, x=part.x[kept], y=part.y[kept], band=band)
+            some = lambda values, kept=kept: np.asarray(values)[kept]
+            band = None if part.band is None else (some(part.band[0]), some(part.band[1]))
+            part = dataclasses.replace(part, x=some(part.x), y=some(part.y), band=band)
         parts.append(part)
     return dataclasses.replace(picture, parts=tuple(parts))
 
 
-def made() -> list[dict[str, Any]]:
+def made() -> list[dict[str, object]]:
     """The story as the page reads it."""
     return [{**scene.about(), "picture": plain(thinned(scene.drawn()))} for scene in STORY]
 

@@ -7,6 +7,7 @@ import scipy.stats
 
 from nearkernel.lab import Watch, find
 from nearkernel.lab.experiment import Stopped
+from nearkernel.lab.experiments.deep_linear import line_from
 from support.answers import number, part
 
 DeepLinear = find("deep-linear")
@@ -31,7 +32,7 @@ def test_evidence_and_band_are_integrals_over_the_scale():
     best = number(answer, "best prior variance")
     assert moment(0, best) > max(moment(0, 1.02 * best), moment(0, best / 1.02))
     lower, upper = part(answer, 2, "this network").band
-    new = chosen._line(x)[-1]
+    new = line_from(x[0], chosen.seed)[-1]
     away = new - x.T @ np.linalg.solve(x @ x.T, x @ new)
     np.testing.assert_allclose(
         (upper - lower)[-1] / 2, np.sqrt(moment(1) / moment(0)) * np.linalg.norm(away), rtol=1e-6

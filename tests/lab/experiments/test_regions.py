@@ -5,6 +5,7 @@ import pytest
 
 from nearkernel.lab import Watch, find
 from nearkernel.lab.experiment import Stopped
+from nearkernel.lab.experiments.regions import data, drawn
 from support.answers import number, part
 
 RegionsResult = find("regions")
@@ -23,7 +24,7 @@ def outputs_and_signs(chosen, params, x):
 
 def test_polygons_and_bends_are_those_of_the_network():
     chosen = RegionsResult(width=5, depth=2, window=1.5, direction=60.0, seed=4)
-    answer, params = chosen.theory(), chosen._drawn()
+    answer, params = chosen.theory(), drawn(chosen._net, chosen.seed)
     cells = part(answer, 0, "output")
     middles = np.array([polygon.mean(axis=0) for polygon in cells.polygons])
     z, signs = outputs_and_signs(chosen, params, middles)
@@ -70,8 +71,8 @@ def test_training_moves_regions_and_can_be_stopped():
     losses, regions = part(answer, 4, "loss"), part(answer, 3, "regions")
     assert len(losses.y) == 101 and losses.x[-1] == regions.x[-1] == 300 and len(shown) == len(regions.y) - 1
     assert losses.y[-1] < 0.8 * losses.y[0] and regions.y[-1] == number(answer, "regions")
-    x, y = chosen._data()
-    z, _ = outputs_and_signs(chosen, chosen._drawn(), x)
+    x, y = data(chosen.task, chosen.seed)
+    z, _ = outputs_and_signs(chosen, drawn(chosen._net, chosen.seed), x)
     np.testing.assert_allclose(losses.y[0], 0.5 * np.mean((z - y) ** 2))
     watch = Watch()
     watch.stop()

@@ -1,19 +1,16 @@
 """Attention with many dimensions."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting, statistical, unlike
 from .._claim import generator
-from .._drawing import pair
+from .._drawing import Figure
 
 L = nk.layers
 
 
-@dataclasses.dataclass(frozen=True)
 class AttentionLimit(Claim):
     """With scores divided by the dimension and shared query and key weights, attention becomes deterministic."""
 
@@ -51,10 +48,8 @@ class AttentionLimit(Claim):
         data = {"width": widths, "theory": np.full(3, theory[0, 0]), "measured": mean, "sem": error}
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["width"], data["theory"], data["measured"], data["sem"])
-        axes.set(xscale="log", xlabel="dimension of a head", ylabel="variance of outputs")
+    figure = Figure("width", "variance of outputs", xlabel="dimension of a head", log="x")
+    figure.pair()
 
 
 def _network(positions: int, width: int, head_dim: int) -> nk.Network:

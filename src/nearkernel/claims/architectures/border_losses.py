@@ -1,7 +1,5 @@
 """Zeros around an image."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -13,7 +11,6 @@ from .._drawing import pair
 L = nk.layers
 
 
-@dataclasses.dataclass(frozen=True)
 class BorderLosses(Claim):
     """Deep relu convolutions padded with zeros lose signal at the borders: they are critical above C_W = 2."""
 

@@ -1,7 +1,5 @@
 """Residual branches that begin with layer normalization."""
 
-import dataclasses
-
 import jax
 import numpy as np
 
@@ -14,7 +12,6 @@ from .._drawing import pair
 L = nk.layers
 
 
-@dataclasses.dataclass(frozen=True)
 class NormalizedResiduals(Claim):
     """With a norm before each branch, signals grow linearly with depth and gradients by a power of it."""
 

@@ -1,7 +1,5 @@
 """Residual branches without normalization."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -13,7 +11,6 @@ from .._drawing import pair
 L = nk.layers
 
 
-@dataclasses.dataclass(frozen=True)
 class ResidualGrowth(Claim):
     """Relu residual blocks let signals grow by 1 + C_W/2 each; the tangent kernel over the signal grows linearly."""
 

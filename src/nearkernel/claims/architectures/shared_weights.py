@@ -1,6 +1,5 @@
 """Weights that are shared between positions."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from .._claim import generator
 L = nk.layers
 
 
-@dataclasses.dataclass(frozen=True)
 class SharedWeights(Claim):
     """Infinitely wide, a convolution followed by Flatten cannot be told from separate weights at each position."""
 

@@ -1,7 +1,5 @@
 """Pooling and translations."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -12,7 +10,6 @@ from .._claim import generator
 L = nk.layers
 
 
-@dataclasses.dataclass(frozen=True)
 class TranslatedImages(Claim):
     """With global pooling, kernels of circular convolutions see an image and its translations as the same image."""
 

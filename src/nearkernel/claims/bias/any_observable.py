@@ -1,7 +1,5 @@
 """Observables of one's own where SGD is stationary."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator
 from .._drawing import BLUE, GRAY
 
 
-@dataclasses.dataclass(frozen=True)
 class AnyObservable(Claim):
     """Where SGD is stationary, any observable has the same mean before and after a step."""
 

@@ -1,7 +1,5 @@
 """Implicit bias of quadratic models beyond diagonal networks."""
 
-import dataclasses
-
 import numpy as np
 import scipy.integrate
 
@@ -9,10 +7,9 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, ORANGE
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class CommutingFeatures(Claim):
     """Quadratic models whose meta-features commute have an implicit bias; in others weights of the loss decide."""
 
@@ -52,11 +49,9 @@ class CommutingFeatures(Claim):
         )
         return Result(rows, {"trial": np.arange(self.trials), "commute": same, "do not commute": other})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.semilogy(data["trial"], data["commute"], "o", color=BLUE, label="meta-features commute")
-        axes.semilogy(data["trial"], data["do not commute"], "s", color=ORANGE, label="they do not")
-        axes.set(xlabel="problem", ylabel="how far apart two weightings of the loss end")
+    figure = Figure("trial", "how far apart two weightings of the loss end", xlabel="problem", log="y")
+    figure.line("commute", BLUE, "o", "meta-features commute")
+    figure.line("do not commute", ORANGE, "s", "they do not")
 
 
 def _end(psi: np.ndarray, y: np.ndarray, start: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -1,17 +1,14 @@
 """Which weights a diagonal network finds."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Erratum, Result, exact, refuted, setting
 from .._claim import generator
-from .._drawing import BLUE, GRAY, ORANGE
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class DiagonalNetwork(Claim):
     """Gradient flow of a diagonal network from alpha ends where a potential between L1 and L2 norm is least."""
 
@@ -63,13 +60,11 @@ class DiagonalNetwork(Claim):
         }
         return Result(rows, data)
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["weight"], data["theory"], "_", ms=14, mew=2, color=BLUE, label="least potential")
-        axes.plot(data["weight"], data["measured"], "o", mfc="white", color=BLUE, label="gradient flow")
-        axes.plot(data["weight"], data["least squares"], "x", color=ORANGE, label="least squares")
-        axes.axhline(0, color=GRAY, lw=0.8)
-        axes.set(xlabel="weight", ylabel="value at the end")
+    figure = Figure("weight", "value at the end")
+    figure.line("theory", BLUE, "_", "least potential", ms=14, mew=2)
+    figure.line("measured", BLUE, "o", "gradient flow", mfc="white")
+    figure.line("least squares", ORANGE, "x")
+    figure.level(0, lw=0.8, ls="-")
 
 
 def _outside(vector: np.ndarray, x: np.ndarray) -> float:

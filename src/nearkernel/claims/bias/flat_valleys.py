@@ -1,17 +1,14 @@
 """SGD in a valley of a network's loss: towards where it is flat and quiet."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator, sem
-from .._drawing import BLUE, GRAY, ORANGE
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class FlatValleys(Claim):
     """In a valley of a network's loss, SGD lowers the trace of the Hessian and of the noise; descent stays."""
 
@@ -74,9 +71,7 @@ class FlatValleys(Claim):
             rows, {"step": times, "trace": traces / traces[0], "descent": np.full(len(times), descent.mean())}
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["step"], data["trace"], color=BLUE, label="SGD")
-        axes.plot(data["step"], data["descent"], "--", color=ORANGE, label="gradient descent")
-        axes.axhline(1, color=GRAY, lw=0.6)
-        axes.set(xlabel="step in the valley", ylabel="trace of the Hessian / first", ylim=(0, None))
+    figure = Figure("step", "trace of the Hessian / first", xlabel="step in the valley", ylim=(0, None))
+    figure.line("trace", BLUE, "-", "SGD")
+    figure.line("descent", ORANGE, "--", "gradient descent")
+    figure.level(1, lw=0.6, ls="-")

@@ -1,17 +1,14 @@
 """Networks that go on training after they separate their data."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, setting
 from .._claim import generator
-from .._drawing import BLUE, ORANGE
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class HomogeneousMargin(Claim):
     """Once a relu network separates its data, training on the exponential loss makes its normalized margin grow."""
 
@@ -58,10 +55,6 @@ class HomogeneousMargin(Claim):
         )
         return Result(rows, {"step": run.history["time"], "margin": margin, "loss": loss})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(
-            data["step"], data["margin"] / data["margin"][-1], color=BLUE, label="normalized margin / last"
-        )
-        axes.plot(data["step"], data["loss"] / data["loss"][0], color=ORANGE, label="loss / first")
-        axes.set(xlabel="step", ylim=(-0.2, 1.1))
+    figure = Figure("step", ylim=(-0.2, 1.1))
+    figure.line(lambda data: data["margin"] / data["margin"][-1], BLUE, "-", "normalized margin / last")
+    figure.line(lambda data: data["loss"] / data["loss"][0], ORANGE, "-", "loss / first")

@@ -1,7 +1,5 @@
 """Margins of losses with other tails."""
 
-import dataclasses
-
 import numpy as np
 import scipy.integrate
 import scipy.optimize
@@ -10,10 +8,9 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, GREEN, ORANGE
+from .._drawing import BLUE, GREEN, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class LossTails(Claim):
     """Losses that fall as exp(-m) or faster lead to the maximum margin; those that fall as a power lead elsewhere."""
 
@@ -81,10 +78,10 @@ class LossTails(Claim):
         )
         return Result(tuple(rows), {"log time": times, **gap})
 
-    def draw(self, axes, result):
-        for name, color in (("m^-1", BLUE), ("exp(-m)", ORANGE), ("exp(-m^2)", GREEN)):
-            axes.semilogy(result.data["log time"], result.data[name], color=color, label=name)
-        axes.set(xlabel="ln(time)", ylabel="distance to the maximum margin")
+    figure = Figure("log time", "distance to the maximum margin", xlabel="ln(time)", log="y")
+    figure.line("m^-1", BLUE, "-")
+    figure.line("exp(-m)", ORANGE, "-")
+    figure.line("exp(-m^2)", GREEN, "-")
 
 
 def _flip(rows: np.ndarray) -> np.ndarray:

@@ -1,17 +1,14 @@
 """Classifiers that are trained forever."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GRAY, ORANGE, loglog
+from .._drawing import BLUE, GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class MaxMargin(Claim):
     """On separable data the weights turn to the maximum margin like 1/log t, and grow along it like log t."""
 
@@ -50,12 +47,7 @@ class MaxMargin(Claim):
         data = {"log t": times, "direction error": path.direction_error, "1/log t": guide}
         return Result(rows, {**data, "margin gap": path.margin_gap})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(
-            data["log t"], data["direction error"], "o-", ms=3.5, color=BLUE, label="error of the direction"
-        )
-        axes.plot(data["log t"], data["margin gap"], "s-", ms=3.5, color=ORANGE, label="missing margin")
-        axes.plot(data["log t"], data["1/log t"], ":", color=GRAY, label="1/log t")
-        loglog(axes)
-        axes.set(xlabel="log t")
+    figure = Figure("log t", log="xy")
+    figure.line("direction error", BLUE, label="error of the direction", ms=3.5)
+    figure.line("margin gap", ORANGE, "s-", "missing margin", ms=3.5)
+    figure.line("1/log t", GREY, ":")

@@ -1,6 +1,5 @@
 """Does gradient flow of a quadratic model fit its data?"""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -8,10 +7,9 @@ import scipy.integrate
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, GRAY, ORANGE
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class QuadraticFlow(Claim):
     """Gradient flow of random quadratic models fits the data if weights are several times as many as points."""
 
@@ -56,9 +54,7 @@ class QuadraticFlow(Claim):
         loss = np.sum((phi @ theta + 0.5 * (psi @ theta) @ theta - y) ** 2)
         return bool(loss < 1e-3 * np.sum(y**2))
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.semilogx(data["weights / points"], data["eps = 0.3"], "o-", color=BLUE, label="ε = 0.3")
-        axes.semilogx(data["weights / points"], data["eps = 3"], "o-", color=ORANGE, label="ε = 3")
-        axes.axhline(1, color=GRAY, ls="--", lw=1)
-        axes.set(xlabel="weights / points", ylabel="share of models whose flow fits the data")
+    figure = Figure("weights / points", "share of models whose flow fits the data", log="x")
+    figure.line("eps = 0.3", BLUE, label="ε = 0.3")
+    figure.line("eps = 3", ORANGE, label="ε = 3")
+    figure.level(1)

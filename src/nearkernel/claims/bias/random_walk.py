@@ -1,7 +1,5 @@
 """A walk with two step lengths, the simplest noise that depends on the place."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator, sem
 from .._drawing import GRAY, ORANGE, pair
 
 
-@dataclasses.dataclass(frozen=True)
 class RandomWalk(Claim):
     """A walk that steps by 1 on one half of a circle and by 2 on the other spends 4/5 of its time on the slow
     half."""

@@ -1,17 +1,14 @@
 """From a small start, sparse weights, slowly."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Erratum, Result, at_most, exact, refuted, setting
 from .._claim import generator
-from .._drawing import BLUE, GRAY, GREEN
+from .._drawing import BLUE, GREEN, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class SparseLimit(Claim):
     """The potential of a diagonal network over ln(1/alpha^2) tends to the L1 norm as alpha falls, but slowly."""
 
@@ -66,11 +63,7 @@ class SparseLimit(Claim):
         )
         return Result(rows, {"alpha": alphas, "Q/ln/L1": np.array(ratio), "distance": np.array(away)})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["alpha"], data["Q/ln/L1"], "o-", color=BLUE, label="Q / (ln(1/α²) |β|₁)")
-        axes.plot(
-            data["alpha"], data["distance"], "s-", color=GREEN, label="distance from the sparsest weights"
-        )
-        axes.axhline(1, color=GRAY, ls="--", lw=1)
-        axes.set(xscale="log", xlabel="scale α of the initialization", ylim=(0, None))
+    figure = Figure("alpha", xlabel="scale α of the initialization", log="x", ylim=(0, None))
+    figure.line("Q/ln/L1", BLUE, label="Q / (ln(1/α²) |β|₁)")
+    figure.line("distance", GREEN, "s-", "distance from the sparsest weights")
+    figure.level(1)

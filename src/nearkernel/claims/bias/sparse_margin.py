@@ -1,7 +1,5 @@
 """Margins of quadratic models."""
 
-import dataclasses
-
 import numpy as np
 import scipy.integrate
 import scipy.optimize
@@ -10,10 +8,9 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, GRAY, ORANGE
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class SparseMargin(Claim):
     """On separable data a diagonal quadratic model tends to the largest margin per absolute sum of its weights."""
 
@@ -68,11 +65,13 @@ class SparseMargin(Claim):
             rows, {"time": times, "quadratic model": share, "linear model": np.full(len(times), other)}
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.semilogx(data["time"], data["quadratic model"], color=BLUE, label="quadratic model")
-        axes.semilogx(data["time"], data["linear model"], color=ORANGE, label="limit of the linear model")
-        axes.axhline(1, color=GRAY, ls="--", lw=1)
-        axes.set(
-            xlabel="time, slowed as weights grow", ylabel="margin / |β|₁, over the largest", ylim=(0, 1.05)
-        )
+    figure = Figure(
+        "time",
+        "margin / |β|₁, over the largest",
+        xlabel="time, slowed as weights grow",
+        log="x",
+        ylim=(0, 1.05),
+    )
+    figure.line("quadratic model", BLUE, "-")
+    figure.line("linear model", ORANGE, "-", "limit of the linear model")
+    figure.level(1)

@@ -1,18 +1,15 @@
 """Outliers of the Hessian after training with batches of several sizes."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import sem
-from .._drawing import BLUE, GRAY
-from ._digits import digits, trained
+from .._digits import digits, trained
+from .._drawing import BLUE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class BatchOutliers(Claim):
     """Small batches leave smaller outliers in the Hessian than training on all data at the same learning rate."""
 
@@ -60,14 +57,8 @@ class BatchOutliers(Claim):
             rows, {"batch": sizes.astype(float), "outliers": table.mean(axis=0), "loss": losses.mean(axis=0)}
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.semilogx(
-            data["batch"],
-            data["outliers"] / data["outliers"][-1],
-            "o-",
-            color=BLUE,
-            label="mean of the C largest",
-        )
-        axes.axhline(1, color=GRAY, ls="--", lw=1)
-        axes.set(xlabel="batch size", ylabel="eigenvalues, over those of all data", ylim=(0, None))
+    figure = Figure(
+        "batch", "eigenvalues, over those of all data", xlabel="batch size", log="x", ylim=(0, None)
+    )
+    figure.line(lambda data: data["outliers"] / data["outliers"][-1], BLUE, label="mean of the C largest")
+    figure.level(1)

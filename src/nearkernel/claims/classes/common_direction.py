@@ -1,17 +1,14 @@
 """The largest eigenvalue of features, layer by layer."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
-from .._drawing import BLUE, GRAY, ORANGE
-from ._digits import digits, layers, trained
+from .._digits import digits, layers, trained
+from .._drawing import GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class CommonDirection(Claim):
     """The largest eigenvalue of features is that of their global mean in every layer; the next are of class means."""
 
@@ -66,13 +63,8 @@ class CommonDirection(Claim):
             },
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        for name, color, style in (
-            ("largest", BLUE, "o-"),
-            ("global mean", GRAY, "x--"),
-            ("number C", ORANGE, "o-"),
-            ("class means", GRAY, "+--"),
-        ):
-            axes.plot(data["layer"], data[name], style, color=color, label=name)
-        axes.set(yscale="log", xlabel="layer", ylabel="eigenvalue of features", xticks=[1, 2, 3])
+    figure = Figure("layer", "eigenvalue of features", log="y", xticks=[1, 2, 3])
+    figure.line("largest")
+    figure.line("global mean", GREY, "x--")
+    figure.line("number C", ORANGE)
+    figure.line("class means", GREY, "+--")

@@ -1,17 +1,14 @@
 """The Fisher information of a convolutional network on images."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
+from .._digits import digits, trained
 from .._drawing import BLUE, ORANGE
-from ._digits import digits, trained
 
 
-@dataclasses.dataclass(frozen=True)
 class ConvolutionFisher(Claim):
     """The Fisher information of a convolutional network trained on images has C - 1 or C outliers over a bulk."""
 

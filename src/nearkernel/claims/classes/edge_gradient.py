@@ -1,17 +1,14 @@
 """In which directions the whole gradient lies, by the learning rate."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
-from .._drawing import BLUE, GRAY
-from ._digits import digits, trained
+from .._digits import digits, trained
+from .._drawing import BLUE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class EdgeGradient(Claim):
     """The whole gradient lies in the span of the top eigenvectors only where the learning rate exceeds 2/sharpness."""
 
@@ -49,10 +46,11 @@ class EdgeGradient(Claim):
         )
         return Result(rows, {"lr sharpness": ratios, "share": shares, "lr sharpness at the end": edges})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(
-            data["lr sharpness at the end"], data["share"], "o-", color=BLUE, label="share in 3 directions"
-        )
-        axes.axvline(2, color=GRAY, ls="--", lw=1)
-        axes.set(xlabel="lr · sharpness at initialization", ylabel="share of the gradient", ylim=(0, 1.05))
+    figure = Figure(
+        "lr sharpness at the end",
+        "share of the gradient",
+        xlabel="lr · sharpness at initialization",
+        ylim=(0, 1.05),
+    )
+    figure.line("share", BLUE, label="share in 3 directions")
+    figure.mark(2)

@@ -1,17 +1,14 @@
 """Lengths of class means in training, centered and not."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_most, setting
-from .._drawing import BLUE, ORANGE
-from ._digits import digits, trained
+from .._digits import digits, trained
+from .._drawing import ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class EqualLengths(Claim):
     """Lengths of class means become more equal in training, centered or not."""
 
@@ -55,8 +52,8 @@ class EqualLengths(Claim):
             rows, {"step": times.astype(float), "centered": found[:, 0], "as they are": found[:, 1]}
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["step"] + 1, data["centered"], "o-", color=BLUE, label="centered")
-        axes.plot(data["step"] + 1, data["as they are"], "o-", color=ORANGE, label="as they are")
-        axes.set(xscale="log", xlabel="step + 1", ylabel="std / mean of the lengths", ylim=(0, None))
+    figure = Figure(
+        lambda data: data["step"] + 1, "std / mean of the lengths", xlabel="step + 1", log="x", ylim=(0, None)
+    )
+    figure.line("centered")
+    figure.line("as they are", ORANGE)

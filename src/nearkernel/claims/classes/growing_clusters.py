@@ -1,18 +1,15 @@
 """Two clusters of growing variance and the Hessian of a classifier trained on them."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, GRAY, ORANGE
-from ._digits import trained
+from .._digits import trained
+from .._drawing import GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class GrowingClusters(Claim):
     """As two clusters grow into each other, both the bulk and the outliers of the Hessian grow."""
 
@@ -46,16 +43,11 @@ class GrowingClusters(Claim):
         columns = {f"number {k + 1}": table[:, k] for k in (0, 1, 2, 4)}
         return Result(rows, {"spread": spreads, **columns, "smallest": table[:, -1]})
 
-    def draw(self, axes, result):
-        data = result.data
-        for name, color in (
-            ("number 1", ORANGE),
-            ("number 2", ORANGE),
-            ("number 3", BLUE),
-            ("number 5", BLUE),
-        ):
-            axes.plot(data["spread"], data[name], "o-", color=color, label=name)
-        axes.plot(data["spread"], data["smallest"], "o-", color=GRAY, label="smallest")
-        axes.set(
-            xlabel="standard deviation of the clusters", ylabel="eigenvalue of the Hessian", yscale="symlog"
-        )
+    figure = Figure(
+        "spread", "eigenvalue of the Hessian", xlabel="standard deviation of the clusters", yscale="symlog"
+    )
+    figure.line("number 1", ORANGE)
+    figure.line("number 2", ORANGE)
+    figure.line("number 3")
+    figure.line("number 5")
+    figure.line("smallest", GREY)

@@ -1,18 +1,15 @@
 """Class structure without labels: an autoencoder."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, setting
 from .._claim import generator
-from .._drawing import BLUE, GRAY, ORANGE
-from ._digits import digits, trained
+from .._digits import digits, trained
+from .._drawing import BLUE, GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class UnlabeledOutliers(Claim):
     """The gradients of an autoencoder, which never sees labels, are grouped by the hidden classes of its inputs."""
 
@@ -70,19 +67,12 @@ class UnlabeledOutliers(Claim):
             },
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.semilogy(
-            data["number"],
-            data["eigenvalue"] / data["eigenvalue"][0],
-            "o",
-            ms=4,
-            color=BLUE,
-            label="eigenvalue / largest",
-        )
-        axes.semilogy(data["number"], data["hidden"], color=ORANGE, label="share of hidden classes")
-        axes.semilogy(data["number"], data["random"], color=GRAY, label="share of random classes")
-        axes.set(xlabel="number")
+    figure = Figure("number", log="y")
+    figure.line(
+        lambda data: data["eigenvalue"] / data["eigenvalue"][0], BLUE, "o", "eigenvalue / largest", ms=4
+    )
+    figure.line("hidden", ORANGE, "-", "share of hidden classes")
+    figure.line("random", GREY, "-", "share of random classes")
 
 
 def _between(j: np.ndarray, own: np.ndarray) -> float:

@@ -1,7 +1,5 @@
 """Where the large eigenvalues of a classifier's curvature come from."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator
 from .._drawing import BLUE, GRAY, GREEN, ORANGE, PURPLE
 
 
-@dataclasses.dataclass(frozen=True)
 class ClassSplit(Claim):
     """The Gauss-Newton matrix of a classifier is a sum of four parts by classes, two of rank C and C (C - 2)."""
 

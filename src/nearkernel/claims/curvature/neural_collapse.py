@@ -1,17 +1,14 @@
 """What goes on in a classifier that makes no error any more."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, GREEN, ORANGE, PURPLE
+from .._drawing import GREEN, ORANGE, PURPLE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class NeuralCollapse(Claim):
     """Past zero error, with weight decay, the features of a class draw together and class means become the weights."""
 
@@ -62,7 +59,8 @@ class NeuralCollapse(Claim):
             rows, {"steps": np.array([100, 100 + self.steps]), **dict(zip(names, table.T, strict=True))}
         )
 
-    def draw(self, axes, result):
-        for name, color in (("nc1", BLUE), ("nc2 norms", GREEN), ("nc2 angles", PURPLE), ("nc3", ORANGE)):
-            axes.plot(result.data["steps"], result.data[name], "o-", color=color, label=name)
-        axes.set(xscale="log", yscale="log", xlabel="step", ylabel="distance from collapse")
+    figure = Figure("steps", "distance from collapse", xlabel="step", log="xy")
+    figure.line("nc1")
+    figure.line("nc2 norms", GREEN)
+    figure.line("nc2 angles", PURPLE)
+    figure.line("nc3", ORANGE)

@@ -1,7 +1,5 @@
 """Few directions of a classifier's loss are steep."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -10,7 +8,6 @@ from .. import Claim, Result, at_least, exact, setting
 from .._drawing import BLUE, ORANGE
 
 
-@dataclasses.dataclass(frozen=True)
 class Outliers(Claim):
     """Early in training the Hessian of a classifier of C classes has C - 1 eigenvalues far above all others."""
 

@@ -1,6 +1,5 @@
 """One set of eigenvalues, seen from parameters and from points."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from .._claim import generator
 from .._drawing import BLUE, ORANGE
 
 
-@dataclasses.dataclass(frozen=True)
 class SameSpectrum(Claim):
     """The Gauss-Newton matrix of the squared loss and the tangent kernel have the same eigenvalues, up to zeros."""
 

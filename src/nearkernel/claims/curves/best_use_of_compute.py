@@ -1,17 +1,14 @@
 """Features and time share a budget."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting, statistical
 from .._claim import generator, sem
-from .._drawing import loglog, pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class BestUseOfCompute(Claim):
     """With endless data the error of p features at time t, and the best split of C = p t, follow from power laws."""
 
@@ -45,8 +42,5 @@ class BestUseOfCompute(Claim):
         rows.append(exact("power of the best number of features", exponents.best_features, growth, 0.06))
         return Result(tuple(rows), {"time": times, "theory": theory, "measured": means, "error": errors})
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["time"], data["theory"], data["measured"], data["error"])
-        loglog(axes)
-        axes.set(xlabel="time", ylabel="error")
+    figure = Figure("time", "error", log="xy")
+    figure.pair("theory", "measured", "error")

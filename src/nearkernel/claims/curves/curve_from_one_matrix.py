@@ -1,17 +1,14 @@
 """The whole learning curve is in one kernel matrix."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical
 from .._claim import generator, sem
-from .._drawing import loglog, pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class CurveFromOneMatrix(Claim):
     """One kernel matrix of n points tells the expected test error of training on any m <= n of them."""
 
@@ -61,10 +58,6 @@ class CurveFromOneMatrix(Claim):
             }
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        for name, color in (("ridge", "#0072b2"), ("flow", "#d55e00")):
-            columns = (data[f"{name}, theory"], data[name], data[f"{name}, error"])
-            pair(axes, data["examples"], *columns, label=name, color=color)
-        loglog(axes)
-        axes.set(xlabel="examples", ylabel="test error")
+    figure = Figure("examples", "test error", log="xy")
+    figure.pair("ridge, theory", "ridge", "ridge, error", label="ridge", colour="#0072b2")
+    figure.pair("flow, theory", "flow", "flow, error", label="flow", colour="#d55e00")

@@ -1,7 +1,5 @@
 """n trainings for the price of one factorization."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator
 from .._drawing import BLUE, GRAY
 
 
-@dataclasses.dataclass(frozen=True)
 class LeftOutExactly(Claim):
     """Gradient flow and descent, stopped at any time, have leave-one-out residuals in closed form, as ridges have."""
 

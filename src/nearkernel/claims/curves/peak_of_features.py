@@ -1,17 +1,14 @@
 """More features can hurt, and then help."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
 from .._claim import generator, sem
-from .._drawing import loglog, pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class PeakOfFeatures(Claim):
     """The error of p random features and m examples, at any time, follows from the spectrum of their kernel."""
 
@@ -53,8 +50,5 @@ class PeakOfFeatures(Claim):
         }
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["features"], data["theory"], data["measured"], data["error"])
-        loglog(axes)
-        axes.set(xlabel="random features", ylabel="error")
+    figure = Figure("features", "error", xlabel="random features", log="xy")
+    figure.pair("theory", "measured", "error")

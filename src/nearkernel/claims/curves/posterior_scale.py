@@ -1,7 +1,5 @@
 """A Bayesian network of finite width is a Gaussian process of random scale."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator
 from .._drawing import BLUE, GRAY, ORANGE
 
 
-@dataclasses.dataclass(frozen=True)
 class PosteriorScale(Claim):
     """With as many neurons as points, posterior variances are those of a process of random scale, not of NNGP."""
 

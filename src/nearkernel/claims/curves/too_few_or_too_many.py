@@ -1,17 +1,14 @@
 """More examples can hurt, and then help."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting, statistical
 from .._claim import generator, sem
-from .._drawing import BLUE, ORANGE, pair
+from .._drawing import ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class TooFewOrTooMany(Claim):
     """Trained to the end, the error has a peak where examples are as many as features; stopped early, it has none."""
 
@@ -54,9 +51,6 @@ class TooFewOrTooMany(Claim):
         rows.append(exact("many examples, noise m/(m - d)", 0.25 * 3 * d / (2 * d), plain, 1e-9))
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        for name, color in (("end", ORANGE), ("early", BLUE)):
-            columns = (data[f"{name}, theory"], data[name], data[f"{name}, error"])
-            pair(axes, data["examples"], *columns, label=name, color=color)
-        axes.set(xlabel="examples", ylabel="error")
+    figure = Figure("examples", "error")
+    figure.pair("end, theory", "end", "end, error", label="end", colour=ORANGE)
+    figure.pair("early, theory", "early", "early, error", label="early")

@@ -1,17 +1,14 @@
 """The first gradient of a network that starts at output 0."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_most, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GRAY, ORANGE
+from .._drawing import BLUE, GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class FirstStep(Claim):
     """The first gradient of a neuron lies along H w, the average Hessian of the target times its weights, up to a
     share that falls as 1/sqrt(d)."""
@@ -48,10 +45,7 @@ class FirstStep(Claim):
         data = {"d": dims, "gradient": np.array(gradient), "rest": np.array(rest), "raw": np.array(raw)}
         return Result(rows, data)
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.loglog(data["d"], data["gradient"], "o-", color=GRAY, label="gradient")
-        axes.loglog(data["d"], data["rest"], "o-", color=BLUE, label="without H w/|w|")
-        axes.loglog(data["d"], data["raw"], "o--", color=ORANGE, label="without H w")
-        axes.set(xlabel="inputs d", ylabel="root mean square")
-        axes.legend()
+    figure = Figure("d", "root mean square", xlabel="inputs d", log="xy")
+    figure.line("gradient", GREY)
+    figure.line("rest", BLUE, label="without H w/|w|")
+    figure.line("raw", ORANGE, "o--", "without H w")

@@ -1,17 +1,14 @@
 """A start that is not symmetric."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator, sem
-from .._drawing import BLUE, GRAY
+from .._drawing import BLUE, GREY, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class FreeStart(Claim):
     """One gradient step finds hidden directions as well from small readouts without symmetry as from output 0."""
 
@@ -52,8 +49,6 @@ class FreeStart(Claim):
         }
         return Result(rows, values)
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.semilogx(data["h"], data["share"], "o-", color=BLUE, label="independent neurons")
-        axes.semilogx(data["h"], data["pairs"], "--", color=GRAY, label="symmetric pairs")
-        axes.set(xlabel="size h of the readout", ylabel="share of |W|² in the hidden directions")
+    figure = Figure("h", "share of |W|² in the hidden directions", xlabel="size h of the readout", log="x")
+    figure.line("share", BLUE, label="independent neurons")
+    figure.line("pairs", GREY, "--", "symmetric pairs")

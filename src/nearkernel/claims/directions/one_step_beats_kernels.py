@@ -1,17 +1,14 @@
 """Sample sizes: a network after one step against fixed kernels."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, ORANGE
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class OneStepBeatsKernels(Claim):
     """On a polynomial of two hidden directions a network after one gradient step needs fewer points than a kernel
     that was fixed before."""
@@ -47,9 +44,6 @@ class OneStepBeatsKernels(Claim):
         )
         return Result(rows, {"n": sizes, "network": network, "kernel": kernel})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.loglog(data["n"], data["network"], "o-", color=BLUE, label="one step")
-        axes.loglog(data["n"], data["kernel"], "o-", color=ORANGE, label="RBF kernel")
-        axes.set(xlabel="points", ylabel="test error / variance")
-        axes.legend()
+    figure = Figure("n", "test error / variance", xlabel="points", log="xy")
+    figure.line("network", BLUE, label="one step")
+    figure.line("kernel", ORANGE, label="RBF kernel")

@@ -1,6 +1,5 @@
 """The bounds of one gradient step beside what happens."""
 
-import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -12,7 +11,6 @@ from .._claim import generator, sem, slope
 from .._drawing import BLUE, GRAY, ORANGE, loglog
 
 
-@dataclasses.dataclass(frozen=True)
 class OneStepRisk(Claim):
     """Excess risk, norm of the readout and generalization gap after one gradient step stay below their bounds."""
 

@@ -1,7 +1,5 @@
 """How many points one gradient step needs, and how many a kernel, as the dimension grows."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -13,7 +11,6 @@ from .._drawing import BLUE, GREEN, ORANGE, loglog
 _SCALE = {2: 2.0, 4: 0.8}  # points at which half is learned, over d^k, roughly
 
 
-@dataclasses.dataclass(frozen=True)
 class SampleExponents(Claim):
     """One gradient step isolates the derivative of degree k of its target with d^k points; kernels need d^p to fit."""
 

@@ -1,7 +1,5 @@
 """Entropy numbers and the risk of learning from noisy data."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator, sem, slope
 from .._drawing import BLUE, GRAY, ORANGE, loglog
 
 
-@dataclasses.dataclass(frozen=True)
 class EntropyAndRisk(Claim):
     """The risk of learning an ellipsoid from n noisy points follows the entropy balance bits(delta) = n delta^2."""
 

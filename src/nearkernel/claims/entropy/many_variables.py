@@ -1,17 +1,14 @@
 """Codes for Lipschitz functions of several variables."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, exact, setting
 from .._claim import generator, slope
-from .._drawing import BLUE, GREEN, ORANGE, loglog
+from .._drawing import BLUE, GREEN, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class ManyVariables(Claim):
     """Bits for a Lipschitz function of d variables grow as (1/error)^d."""
 
@@ -57,8 +54,7 @@ class ManyVariables(Claim):
             worst = max(worst, float(np.abs(function(grid) - code[cells[..., 0], cells[..., 1]]).max()))
         return worst
 
-    def draw(self, axes, result):
-        for d, color in ((1, BLUE), (2, ORANGE), (3, GREEN)):
-            axes.plot(result.data["bits"], result.data[f"{d} variables"], color=color, label=f"{d} variables")
-        loglog(axes)
-        axes.set(xlabel="bits", ylabel="entropy number")
+    figure = Figure("bits", "entropy number", log="xy")
+    figure.line("1 variables", BLUE, "-")
+    figure.line("2 variables", ORANGE, "-")
+    figure.line("3 variables", GREEN, "-")

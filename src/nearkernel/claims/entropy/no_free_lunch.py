@@ -1,17 +1,14 @@
 """Learning a function about which nothing is known."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting, statistical
 from .._claim import generator, sem
-from .._drawing import BLUE, GRAY
+from .._drawing import BLUE, GREY, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class NoFreeLunch(Claim):
     """A function with independent values on more cells than points cannot be learned away from the points."""
 
@@ -55,8 +52,8 @@ class NoFreeLunch(Claim):
             {"scale": np.array([1.0, 0.1, 0.01]), "unknown": np.array(means), "smooth": np.array(spreads)},
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.loglog(data["scale"], data["unknown"], "o-", color=BLUE, label="independent values")
-        axes.loglog(data["scale"], data["smooth"], "o-", color=GRAY, label="a smooth function")
-        axes.set(xlabel="length scale of the kernel", ylabel="error / variance, off the sample")
+    figure = Figure(
+        "scale", "error / variance, off the sample", xlabel="length scale of the kernel", log="xy"
+    )
+    figure.line("unknown", BLUE, label="independent values")
+    figure.line("smooth", GREY, label="a smooth function")

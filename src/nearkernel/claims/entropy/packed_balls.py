@@ -1,17 +1,14 @@
 """From widths to entropy, by packing."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_most, exact, setting
 from .._claim import generator, slope
-from .._drawing import BLUE, GRAY, ORANGE, loglog
+from .._drawing import BLUE, GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class PackedBalls(Claim):
     """A stable width of n parameters bounds packings by (6R/delta)^n, and so entropy up to a logarithm."""
 
@@ -59,12 +56,7 @@ class PackedBalls(Claim):
             },
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["parameters"], data["width"], "o-", color=BLUE, label="width δ of n parameters")
-        axes.plot(
-            data["parameters"], data["entropy"], "o-", color=ORANGE, label="entropy of n log2(6R/δ) bits"
-        )
-        axes.plot(data["parameters"], 4 * data["width"], "--", color=GRAY, label="4 δ")
-        loglog(axes)
-        axes.set(xlabel="parameters n")
+    figure = Figure("parameters", xlabel="parameters n", log="xy")
+    figure.line("width", BLUE, label="width δ of n parameters")
+    figure.line("entropy", ORANGE, label="entropy of n log2(6R/δ) bits")
+    figure.line(lambda data: 4 * data["width"], GREY, "--", "4 δ")

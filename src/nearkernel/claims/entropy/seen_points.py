@@ -1,17 +1,14 @@
 """Schemes that see a function at m points only."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator, sem, slope
-from .._drawing import BLUE, GRAY, ORANGE, loglog
+from .._drawing import GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class SeenPoints(Claim):
     """Values at m even points are worth m free numbers up to a constant; values at random points lose a logarithm."""
 
@@ -51,8 +48,7 @@ class SeenPoints(Claim):
             {"points": sizes.astype(float), "any numbers": free, "even points": even, "random points": mean},
         )
 
-    def draw(self, axes, result):
-        for name, color in (("any numbers", GRAY), ("even points", BLUE), ("random points", ORANGE)):
-            axes.plot(result.data["points"], result.data[name], "o-", color=color, label=name)
-        loglog(axes)
-        axes.set(xlabel="numbers that are seen", ylabel="worst error")
+    figure = Figure("points", "worst error", xlabel="numbers that are seen", log="xy")
+    figure.line("any numbers", GREY)
+    figure.line("even points")
+    figure.line("random points", ORANGE)

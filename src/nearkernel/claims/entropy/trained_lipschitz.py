@@ -1,17 +1,14 @@
 """How regular trained networks are."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, setting
 from .._claim import generator, sem
-from .._drawing import BLUE, GRAY, ORANGE
+from .._drawing import GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class TrainedLipschitz(Claim):
     """The Lipschitz constant of a network is that of its data: it grows with label noise, far below its norm bound."""
 
@@ -66,8 +63,7 @@ class TrainedLipschitz(Claim):
             },
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        for name, color in (("gradient", BLUE), ("bound", ORANGE), ("start", GRAY)):
-            axes.plot(data["noise"], data[name], "o-", color=color, label=name)
-        axes.set(xlabel="noise of the labels", ylabel="Lipschitz constant", yscale="log")
+    figure = Figure("noise", "Lipschitz constant", xlabel="noise of the labels", log="y")
+    figure.line("gradient")
+    figure.line("bound", ORANGE)
+    figure.line("start", GREY)

@@ -1,7 +1,5 @@
 """How much feature learning is best on test data."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._drawing import BLUE, GREEN, ORANGE
 from ._problems import problem, solved, trained_outputs
 
 
-@dataclasses.dataclass(frozen=True)
 class BestEps(Claim):
     """The test loss is least at eps* = -sum (z^F - y) z^I / sum [z^I^2 + 2 (z^F - y) z^II]."""
 

@@ -1,7 +1,5 @@
 """A nearly-kernel method in the form of a kernel method, and where that form is right."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -12,7 +10,6 @@ from .._drawing import BLUE, ORANGE, loglog
 from ._problems import F, problem, solved, trained_outputs
 
 
-@dataclasses.dataclass(frozen=True)
 class CompressedPrediction(Claim):
     """With more parameters than points, the kernel (f + f^E) f / 2 predicts direct optimization; k# does not."""
 

@@ -1,18 +1,15 @@
 """Training of a cubic model without looking at its parameters."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import generator, slope
-from .._drawing import BLUE, GRAY, GREEN, loglog
+from .._drawing import BLUE, GREEN, GREY, Figure
 from ._problems import F, cubic, problem
 
 
-@dataclasses.dataclass(frozen=True)
 class CubicRecursion(Claim):
     """Outputs, kernel, dNTK and ddNTKs of a cubic model close among themselves, to eps^3."""
 
@@ -41,9 +38,7 @@ class CubicRecursion(Claim):
         ]
         return Result(tuple(rows), {"eps": eps} | {f"error of order {k}": columns[k] for k in range(3)})
 
-    def draw(self, axes, result):
-        names = ("kernel frozen", "dNTK frozen", "ddNTKs frozen")
-        for k, (name, color) in enumerate(zip(names, (GRAY, BLUE, GREEN), strict=True)):
-            axes.plot(result.data["eps"], result.data[f"error of order {k}"], "o-", color=color, label=name)
-        loglog(axes)
-        axes.set(xlabel="eps", ylabel="distance from the trained model")
+    figure = Figure("eps", "distance from the trained model", log="xy")
+    figure.line("error of order 0", GREY, label="kernel frozen")
+    figure.line("error of order 1", BLUE, label="dNTK frozen")
+    figure.line("error of order 2", GREEN, label="ddNTKs frozen")

@@ -1,18 +1,15 @@
 """A quadratic model as a linear one with other labels."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import slope
-from .._drawing import BLUE, GRAY, loglog
+from .._drawing import GREY, Figure
 from ._problems import F, phi, problem, quadratic, trained
 
 
-@dataclasses.dataclass(frozen=True)
 class DeformedLabels(Claim):
     """A quadratic model has, to first order, the weights of a linear one whose labels its quadratic form moved."""
 
@@ -36,9 +33,6 @@ class DeformedLabels(Claim):
         )
         return Result(rows, {"eps": eps, "deformed labels": moved, "labels": plain})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["eps"], data["deformed labels"], "o-", color=BLUE, label="deformed labels")
-        axes.plot(data["eps"], data["labels"], "x--", color=GRAY, label="labels as they are")
-        loglog(axes)
-        axes.set(xlabel="eps", ylabel="distance from the trained weights")
+    figure = Figure("eps", "distance from the trained weights", log="xy")
+    figure.line("deformed labels")
+    figure.line("labels", GREY, "x--", "labels as they are")

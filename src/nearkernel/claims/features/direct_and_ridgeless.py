@@ -1,18 +1,15 @@
 """Two rules that agree for linear models and not beyond."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting, unlike
 from .._claim import slope
-from .._drawing import BLUE, ORANGE, loglog
+from .._drawing import ORANGE, Figure
 from ._problems import problem, solved, trained_outputs
 
 
-@dataclasses.dataclass(frozen=True)
 class DirectAndRidgeless(Claim):
     """With more parameters than points, a vanishing ridge does not end at direct optimization."""
 
@@ -43,9 +40,6 @@ class DirectAndRidgeless(Claim):
         data = {"eps": eps} | {name: np.array(column) for name, column in errors.items()}
         return Result(rows, data)
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["eps"], data["least norm"], "o-", color=BLUE, label="least norm")
-        axes.plot(data["eps"], data["direct"], "x--", color=ORANGE, label="direct optimization")
-        loglog(axes)
-        axes.set(xlabel="eps", ylabel="distance from the ridgeless limit")
+    figure = Figure("eps", "distance from the ridgeless limit", log="xy")
+    figure.line("least norm")
+    figure.line("direct", ORANGE, "x--", "direct optimization")

@@ -1,18 +1,15 @@
 """Which way features move."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Erratum, Result, exact, refuted, setting
 from .._claim import slope
-from .._drawing import BLUE, ORANGE, loglog
+from .._drawing import BLUE, ORANGE, Figure
 from ._problems import F, Known, problem, psi_array, trained
 
 
-@dataclasses.dataclass(frozen=True)
 class FeatureDrift(Claim):
     """Under gradient flow the features drift by eps psi (1 - exp(-f^T f t)) (theta* - theta_0)."""
 
@@ -46,9 +43,6 @@ class FeatureDrift(Claim):
         )
         return Result(rows, {"eps": eps, "error": right, "error, opposite sign": wrong})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["eps"], data["error"], "o-", color=BLUE, label="theta* - theta_0")
-        axes.plot(data["eps"], data["error, opposite sign"], "x--", color=ORANGE, label="theta_0 - theta*")
-        loglog(axes)
-        axes.set(xlabel="eps", ylabel="distance from the real drift")
+    figure = Figure("eps", "distance from the real drift", log="xy")
+    figure.line("error", BLUE, label="theta* - theta_0")
+    figure.line("error, opposite sign", ORANGE, "x--", "theta_0 - theta*")

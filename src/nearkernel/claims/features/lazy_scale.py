@@ -1,14 +1,11 @@
 """Real networks against their prediction, order by order."""
 
-import dataclasses
-
 import numpy as np
 
 from .. import Claim, Result, exact, setting
-from .._drawing import BLUE, GRAY, GREEN, loglog
+from .._drawing import GREEN, GREY, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class LazyScale(Claim):
     """A trained network with outputs times alpha is predicted to 1/alpha, 1/alpha^2, 1/alpha^3 at orders 0, 1, 2."""
 
@@ -32,8 +29,7 @@ class LazyScale(Claim):
         rows = [exact(f"power of alpha, order {k}", -(k + 1), powers[k], 0.1) for k in ORDERS]
         return Result(tuple(rows), {"alpha": np.array(alphas)} | {f"order {k}": errors[:, k] for k in ORDERS})
 
-    def draw(self, axes, result):
-        for k, color in enumerate((GRAY, BLUE, GREEN)):
-            axes.plot(result.data["alpha"], result.data[f"order {k}"], "o-", color=color, label=f"order {k}")
-        loglog(axes)
-        axes.set(xlabel="lazy scale alpha", ylabel="distance from the trained network")
+    figure = Figure("alpha", "distance from the trained network", xlabel="lazy scale alpha", log="xy")
+    figure.line("order 0", GREY)
+    figure.line("order 1")
+    figure.line("order 2", GREEN)

@@ -1,18 +1,15 @@
 """How much better each order of a quadratic model's prediction is."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import slope
-from .._drawing import BLUE, GRAY, GREEN, loglog
+from .._drawing import BLUE, GREEN, GREY, Figure
 from ._problems import problem, solved, trained_outputs
 
 
-@dataclasses.dataclass(frozen=True)
 class OrdersInEps(Claim):
     """Predictions of a trained quadratic model are wrong by eps, eps^2 and eps^3 at orders 0, 1 and 2."""
 
@@ -38,10 +35,7 @@ class OrdersInEps(Claim):
         ]
         return Result(tuple(rows), {"eps": eps} | {f"error of order {k}": columns[k] for k in range(3)})
 
-    def draw(self, axes, result):
-        for k, color in enumerate((GRAY, BLUE, GREEN)):
-            axes.plot(
-                result.data["eps"], result.data[f"error of order {k}"], "o-", color=color, label=f"order {k}"
-            )
-        loglog(axes)
-        axes.set(xlabel="eps", ylabel="distance from the trained model")
+    figure = Figure("eps", "distance from the trained model", log="xy")
+    figure.line("error of order 0", GREY, label="order 0")
+    figure.line("error of order 1", BLUE, label="order 1")
+    figure.line("error of order 2", GREEN, label="order 2")

@@ -1,17 +1,14 @@
 """The part of the weights that features of the data do not see."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, Row, at_least, at_most, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class OrthogonalPart(Claim):
     """At first order a quadratic model moves orthogonally to the features of its data, along the known solution."""
 
@@ -71,7 +68,5 @@ class OrthogonalPart(Claim):
             w = w - lr * (phi @ w + 0.5 * turned @ w - y) @ (phi + turned)
         return w
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["step"], data["theory"], data["measured"], color=BLUE)
-        axes.set(xscale="log", xlabel="step", ylabel="length of the orthogonal part")
+    figure = Figure("step", "length of the orthogonal part", log="x")
+    figure.pair()

@@ -1,18 +1,15 @@
 """First-order weights where the data cannot be fitted."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting, unlike
 from .._claim import slope
-from .._drawing import BLUE, ORANGE, loglog
+from .._drawing import BLUE, ORANGE, Figure
 from ._problems import F, problem, psi_array, trained
 
 
-@dataclasses.dataclass(frozen=True)
 class ResidualTerm(Claim):
     """With more points than parameters the first correction of the weights has a term with the residual."""
 
@@ -39,9 +36,6 @@ class ResidualTerm(Claim):
         )
         return Result(rows, {"eps": eps, "error": right, "error, without": wrong})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["eps"], data["error"], "o-", color=BLUE, label="with the residual")
-        axes.plot(data["eps"], data["error, without"], "x--", color=ORANGE, label="without")
-        loglog(axes)
-        axes.set(xlabel="eps", ylabel="distance from the trained weights")
+    figure = Figure("eps", "distance from the trained weights", log="xy")
+    figure.line("error", BLUE, label="with the residual")
+    figure.line("error, without", ORANGE, "x--", "without")

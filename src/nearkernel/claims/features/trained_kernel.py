@@ -1,7 +1,5 @@
 """How training moves the kernel of a model that learns features."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -12,7 +10,6 @@ from .._drawing import BLUE, GRAY, loglog
 from ._problems import F, Known, problem, solved, trained
 
 
-@dataclasses.dataclass(frozen=True)
 class TrainedKernel(Claim):
     """Training moves the kernel by -(mu_12a + mu_21a) (K^-1 e)_a at first order, whatever the algorithm."""
 

@@ -1,7 +1,5 @@
 """The Hilbert space of Brownian motion."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator
 from .._drawing import BLUE, GRAY, ORANGE
 
 
-@dataclasses.dataclass(frozen=True)
 class BrownianNorm(Claim):
     """In the space of the kernel min(s, t) the squared norm is the energy of the derivative."""
 

@@ -1,17 +1,14 @@
 """Points that repel each other."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical
 from .._claim import generator
-from .._drawing import pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class DeterminantalProcess(Claim):
     """A determinantal process draws a set of points with a chance proportional to the determinant of its kernel."""
 
@@ -52,6 +49,5 @@ class DeterminantalProcess(Claim):
         data = {"set": np.arange(len(order)), "theory": theory[order], "measured": measured[order]}
         return Result(tuple(rows), {**data, "sem": error[order]})
 
-    def draw(self, axes, result):
-        pair(axes, *(result.data[name] for name in ("set", "theory", "measured", "sem")))
-        axes.set(yscale="log", xlabel="the likeliest sets", ylabel="chance")
+    figure = Figure("set", "chance", xlabel="the likeliest sets", log="y")
+    figure.pair()

@@ -1,16 +1,13 @@
 """Eigenvalues of a kernel on a measure."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
-from .._drawing import pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class MercerGaussian(Claim):
     """The Gaussian kernel on a Gaussian measure has eigenvalues that fall as a geometric series."""
 
@@ -32,6 +29,5 @@ class MercerGaussian(Claim):
         rows = [exact(f"eigenvalue {i}", theory[i], found.values[i], 1e-6) for i in (0, 1, 3, 6)]
         return Result(tuple(rows), {"number": number, "theory": theory, "measured": found.values})
 
-    def draw(self, axes, result):
-        pair(axes, *(result.data[name] for name in ("number", "theory", "measured")))
-        axes.set(yscale="log", xlabel="number", ylabel="eigenvalue")
+    figure = Figure("number", "eigenvalue", log="y")
+    figure.pair()

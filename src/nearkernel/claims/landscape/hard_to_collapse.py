@@ -1,7 +1,5 @@
 """Neural collapse of easy and of hard data."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -13,7 +11,6 @@ from .._drawing import BLUE, ORANGE
 CLASSES, POINTS = 4, 60
 
 
-@dataclasses.dataclass(frozen=True)
 class HardToCollapse(Claim):
     """Classes far apart collapse in all four ways, new points included; overlapping ones, fitted too, do not."""
 

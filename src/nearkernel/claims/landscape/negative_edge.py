@@ -1,17 +1,14 @@
 """A loss that is never convex."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
-from .._drawing import BLUE, ORANGE
-from ._digits import hessian, on_the_way
+from .._digits import hessian, on_the_way
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class NegativeEdge(Claim):
     """The Hessian of a classifier has negative eigenvalues all along, which shrink beside the largest one."""
 
@@ -45,8 +42,6 @@ class NegativeEdge(Claim):
         )
         return Result(rows, {"step": np.array(steps), "smallest": least, "largest": most})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["step"] + 1, data["largest"], "o-", color=ORANGE, label="largest")
-        axes.plot(data["step"] + 1, -data["smallest"], "v-", color=BLUE, label="minus the smallest")
-        axes.set(xscale="log", yscale="log", xlabel="step + 1", ylabel="eigenvalue of the Hessian")
+    figure = Figure(lambda data: data["step"] + 1, "eigenvalue of the Hessian", xlabel="step + 1", log="xy")
+    figure.line("largest", ORANGE)
+    figure.line(lambda data: -data["smallest"], BLUE, "v-", "minus the smallest")

@@ -1,6 +1,5 @@
 """The shape of gradient noise."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from .._claim import generator
 from .._drawing import BLUE, GRAY
 
 
-@dataclasses.dataclass(frozen=True)
 class NoiseLikeCurvature(Claim):
     """Trained on noisy labels, a network has gradient noise in proportion to its Hessian, by the noise's variance."""
 

@@ -1,6 +1,5 @@
 """Where a loss is steep stays the same."""
 
-import dataclasses
 import itertools
 
 import numpy as np
@@ -8,11 +7,10 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
-from .._drawing import BLUE, GRAY
-from ._digits import hessian, on_the_way
+from .._digits import hessian, on_the_way
+from .._drawing import BLUE, GREY
 
 
-@dataclasses.dataclass(frozen=True)
 class SettledDirections(Claim):
     """The steepest directions of a classifier's loss turn early in training and settle as it converges."""
 

@@ -1,18 +1,15 @@
 """What gradients and steep directions have to do with each other."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, GRAY, ORANGE
-from ._digits import hessian, on_the_way
+from .._digits import hessian, on_the_way
+from .._drawing import GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class SteepGradients(Claim):
     """Gradients of small batches lie largely in the C steepest directions; those of all data leave them early."""
 
@@ -44,8 +41,9 @@ class SteepGradients(Claim):
         )
         return Result(rows, {"step": np.array(steps), "batches": batches, "all data": full, "chance": chance})
 
-    def draw(self, axes, result):
-        data = result.data
-        for name, color in (("batches", BLUE), ("all data", ORANGE), ("chance", GRAY)):
-            axes.plot(data["step"] + 1, data[name], "o-", color=color, label=name)
-        axes.set(xscale="log", yscale="log", xlabel="step + 1", ylabel="share in the C steepest directions")
+    figure = Figure(
+        lambda data: data["step"] + 1, "share in the C steepest directions", xlabel="step + 1", log="xy"
+    )
+    figure.line("batches")
+    figure.line("all data", ORANGE)
+    figure.line("chance", GREY)

@@ -1,17 +1,14 @@
 """Depth in place of a prior that was fitted to the data."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_most, exact, setting
 from .._claim import generator
-from .._drawing import pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class DeepPrior(Claim):
     """A Bayesian linear network of infinite effective depth with the plain prior predicts as one whose prior
     variance was fitted to the data."""
@@ -50,7 +47,7 @@ class DeepPrior(Claim):
         )
         return Result(rows, {"lambda": lam, "theory": np.array(limit), "measured": np.array(scale)})
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, 1 + data["lambda"], data["theory"], data["measured"])
-        axes.set(xscale="log", xlabel="1 + effective depth", ylabel="scale of predictions")
+    figure = Figure(
+        lambda data: 1 + data["lambda"], "scale of predictions", xlabel="1 + effective depth", log="x"
+    )
+    figure.pair()

@@ -1,17 +1,14 @@
 """The length of a product of Gaussian matrices."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Erratum, Result, refuted, setting, statistical
 from .._claim import generator, sem
-from .._drawing import pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class GaussianProduct(Claim):
     """The length of a product of L Gaussian matrices of width n is log-normal with mean -L/2n and variance L/2n."""
 
@@ -50,7 +47,5 @@ class GaussianProduct(Claim):
         theory = np.asarray(law.cdf(2 * at))
         return Result(rows, {"length": at, "theory": theory, "measured": share, "sem": error})
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["length"], data["theory"], data["measured"], data["sem"])
-        axes.set(xlabel="ln of the length of a product", ylabel="share of products below")
+    figure = Figure("length", "share of products below", xlabel="ln of the length of a product")
+    figure.pair()

@@ -1,17 +1,14 @@
 """Eigenvalues of noise."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Erratum, Result, at_most, exact, refuted, setting
 from .._claim import generator
-from .._drawing import pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class NoiseSpectrum(Claim):
     """The eigenvalues of a covariance of pure noise fill the interval (1 - sqrt(q))^2 to (1 + sqrt(q))^2, by the law
     of Marchenko and Pastur."""
@@ -60,7 +57,5 @@ class NoiseSpectrum(Claim):
         )
         return Result(rows, {"eigenvalue": at, "theory": theory, "measured": share})
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["eigenvalue"], data["theory"], data["measured"])
-        axes.set(xlabel="eigenvalue", ylabel="share below")
+    figure = Figure("eigenvalue", "share below")
+    figure.pair()

@@ -1,6 +1,5 @@
 """Deep linear networks at a temperature, with more points than inputs, and several outputs."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -9,10 +8,9 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, setting, statistical
 from .._claim import generator
-from .._drawing import BLUE, pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class TemperedLinear(Claim):
     """The posterior of a deep linear network at a temperature above zero is a mixture of Gaussians over one scale."""
 
@@ -67,7 +65,5 @@ class TemperedLinear(Claim):
             },
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["input"], data["theory"], data["measured"], data["sem"], color=BLUE)
-        axes.set(xlabel="new input, at two temperatures", ylabel="mean of the posterior")
+    figure = Figure("input", "mean of the posterior", xlabel="new input, at two temperatures")
+    figure.pair()

@@ -1,16 +1,13 @@
 """How much boundary there is in more than one dimension."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, Row, at_most, setting, statistical
-from .._drawing import BLUE, ORANGE, pair
+from .._drawing import ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class BoundaryVolume(Claim):
     """The boundary of a neuron has the volume of Kac and Rice in any dimension, and no more of it in deeper layers."""
 
@@ -48,16 +45,6 @@ class BoundaryVolume(Claim):
         }
         return Result(tuple(rows), {"dimension": dims.astype(float), **columns})
 
-    def draw(self, axes, result):
-        data = result.data
-        for i, color in ((1, BLUE), (2, ORANGE)):
-            pair(
-                axes,
-                data["dimension"],
-                data[f"layer {i}"],
-                data[f"measured {i}"],
-                data[f"sem {i}"],
-                label=f"layer {i}",
-                color=color,
-            )
-        axes.set(xlabel="inputs d", ylabel="volume of a neuron's boundary, R = 1.5", yscale="log")
+    figure = Figure("dimension", "volume of a neuron's boundary, R = 1.5", xlabel="inputs d", log="y")
+    figure.pair("layer 1", "measured 1", "sem 1", label="layer 1")
+    figure.pair("layer 2", "measured 2", "sem 2", label="layer 2", colour=ORANGE)

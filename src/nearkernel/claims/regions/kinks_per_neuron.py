@@ -1,16 +1,13 @@
 """How often random networks bend along a line."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_most, setting, statistical
-from .._drawing import BLUE, GREEN
+from .._drawing import GREEN, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class KinksPerNeuron(Claim):
     """A random relu network has about as many kinks along a line as neurons: exponentially fewer than it could."""
 
@@ -47,16 +44,8 @@ class KinksPerNeuron(Claim):
         }
         return Result(rows, data)
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["layer"], data["theory"], "_", ms=40, mew=2, color=GREEN, label="theory")
-        axes.errorbar(
-            data["layer"], data["measured"], 4 * data["sem"], fmt="o", color=BLUE, label="measured, ± 4 σ"
-        )
-        axes.set(
-            xticks=(1, 2),
-            xlim=(0.5, 2.5),
-            ylim=(None, 1.04),
-            xlabel="layer",
-            ylabel="switches of a neuron on the line",
-        )
+    figure = Figure(
+        "layer", "switches of a neuron on the line", xticks=(1, 2), xlim=(0.5, 2.5), ylim=(None, 1.04)
+    )
+    figure.line("theory", GREEN, "_", ms=40, mew=2)
+    figure.bars("measured", lambda data: 4 * data["sem"], label="measured, ± 4 σ")

@@ -1,17 +1,14 @@
 """How many regions n neurons make of a plane."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import generator
-from .._drawing import pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class LinesInThePlane(Claim):
     """One layer of n relu neurons cuts the plane into 1 + n + n (n - 1)/2 linear regions, and 2 n without biases."""
 
@@ -34,9 +31,8 @@ class LinesInThePlane(Claim):
         )
         return Result(tuple(rows), {"neurons": numbers, "theory": theory, "measured": np.array(counts)})
 
-    def draw(self, axes, result):
-        pair(axes, *(result.data[name] for name in ("neurons", "theory", "measured")))
-        axes.set(xlabel="neurons", ylabel="linear regions of the plane")
+    figure = Figure("neurons", "linear regions of the plane")
+    figure.pair()
 
 
 def _regions(n: int, rng: np.random.Generator) -> tuple[int, int]:

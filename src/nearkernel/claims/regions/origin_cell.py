@@ -1,6 +1,5 @@
 """The cell of the origin, and bent hyperplanes that close."""
 
-import dataclasses
 import math
 
 import jax
@@ -13,7 +12,6 @@ from .._claim import generator, sem
 from .._drawing import BLUE, GRAY
 
 
-@dataclasses.dataclass(frozen=True)
 class OriginCell(Claim):
     """The cell of the origin of a wide relu layer in the plane is bounded and has pi^2/2 sides on average."""
 

@@ -1,16 +1,13 @@
 """Depth folds: few neurons, many pieces."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Erratum, Result, exact, refuted, setting
-from .._drawing import ORANGE, pair
+from .._drawing import ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class Sawtooth(Claim):
     """A relu network of 2 L neurons in L layers can have 2^L linear pieces on the unit interval."""
 
@@ -43,8 +40,6 @@ class Sawtooth(Claim):
         )
         return Result(rows, {"levels": levels, "theory": 2.0**levels, "measured": pieces})
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["levels"], data["theory"], data["measured"])
-        axes.plot(data["levels"], 2 * data["theory"], color=ORANGE, ls="--", label="line 2500")
-        axes.set(yscale="log", xlabel="layers of two neurons", ylabel="linear pieces on [0, 1]")
+    figure = Figure("levels", "linear pieces on [0, 1]", xlabel="layers of two neurons", log="y")
+    figure.pair()
+    figure.line(lambda data: 2 * data["theory"], ORANGE, "-", "line 2500", ls="--")

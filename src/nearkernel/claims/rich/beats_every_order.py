@@ -1,6 +1,5 @@
 """The rich limit beside the expansions."""
 
-import dataclasses
 import warnings
 
 import jax
@@ -14,7 +13,6 @@ from .._drawing import BLUE, GRAY, GREEN, ORANGE
 from ._trained import STEPS, limit, network, problem, rate
 
 
-@dataclasses.dataclass(frozen=True)
 class BeatsEveryOrder(Claim):
     """At richness 1 the rich limit is closer to trained networks than the kernel and orders 0, 1 and 2 around them."""
 

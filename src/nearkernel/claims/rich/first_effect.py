@@ -1,6 +1,5 @@
 """The first effect of richness."""
 
-import dataclasses
 import warnings
 
 import numpy as np
@@ -8,11 +7,10 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
-from .._drawing import BLUE, GREEN, loglog
+from .._drawing import BLUE, GREEN, Figure
 from ._trained import STEPS, limit, network, problem, rate
 
 
-@dataclasses.dataclass(frozen=True)
 class FirstEffect(Claim):
     """Richness gamma0 moves predictions by gamma0^2 c, and c is width times the cubic part of the 1/width theory."""
 
@@ -45,9 +43,6 @@ class FirstEffect(Claim):
             tuple(rows), {"richness": gammas, "moved": size, "law": gammas**2 * np.linalg.norm(cubic)}
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["richness"], data["moved"], "o", color=BLUE, label="rich limit minus lazy limit")
-        axes.plot(data["richness"], data["law"], "--", color=GREEN, label="gamma0^2 c of the 1/width theory")
-        loglog(axes)
-        axes.set(xlabel="richness", ylabel="how far predictions moved")
+    figure = Figure("richness", "how far predictions moved", log="xy")
+    figure.line("moved", BLUE, "o", "rich limit minus lazy limit")
+    figure.line("law", GREEN, "--", "gamma0^2 c of the 1/width theory")

@@ -1,7 +1,5 @@
 """The tangent kernel of a network that learns features."""
 
-import dataclasses
-
 import jax
 import numpy as np
 
@@ -12,7 +10,6 @@ from .._claim import generator, sem
 from .._drawing import BLUE, GREEN
 
 
-@dataclasses.dataclass(frozen=True)
 class KernelGrowth(Claim):
     """A linear network of one hidden layer that fits one point y ends with the kernel 2 sqrt(1 + gamma0^2 y^2)."""
 

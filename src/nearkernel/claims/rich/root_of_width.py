@@ -1,7 +1,5 @@
 """Networks that learn features approach a limit."""
 
-import dataclasses
-
 import jax
 import numpy as np
 
@@ -9,11 +7,10 @@ import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical
 from .._claim import generator
-from .._drawing import BLUE, GREEN, loglog
+from .._drawing import GREEN, Figure
 from ._trained import limit, outputs, problem
 
 
-@dataclasses.dataclass(frozen=True)
 class RootOfWidth(Claim):
     """A trained mean-field network is off the rich limit by 1/sqrt(width), which needs no training to compute."""
 
@@ -45,12 +42,14 @@ class RootOfWidth(Claim):
         data = {"width": widths, "distance": np.exp(logs) / size, "sem": np.exp(logs) * errors / size}
         return Result((statistical("power of the width", -0.5, power, sem),), data)
 
-    def draw(self, axes, result):
-        width, distance = result.data["width"], result.data["distance"]
-        axes.errorbar(width, distance, result.data["sem"], fmt="o", color=BLUE, label="trained networks")
-        axes.plot(width, distance[0] * np.sqrt(width[0] / width), "--", color=GREEN, label="1/sqrt(width)")
-        loglog(axes)
-        axes.set(xlabel="width", ylabel="distance from the rich limit")
+    figure = Figure("width", "distance from the rich limit", log="xy")
+    figure.bars("distance", "sem", label="trained networks")
+    figure.line(
+        lambda data: data["distance"][0] * np.sqrt(data["width"][0] / data["width"]),
+        GREEN,
+        "--",
+        "1/sqrt(width)",
+    )
 
 
 def _log_errors(squares: np.ndarray) -> np.ndarray:

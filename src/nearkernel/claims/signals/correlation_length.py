@@ -1,16 +1,13 @@
 """How many layers it takes to forget the angle between two inputs."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
-from .._drawing import BLUE, ORANGE
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class CorrelationLength(Claim):
     """Off criticality a network forgets the angle of two inputs exponentially, over a length given by chi_perp."""
 
@@ -37,19 +34,8 @@ class CorrelationLength(Claim):
             data |= {name: away, f"{name}, theory": away[at] * np.exp(-(np.arange(41) - at) / length)}
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        for name, color in (("ordered", BLUE), ("chaotic", ORANGE)):
-            axes.plot(
-                data["layer"],
-                data[name],
-                "o",
-                ms=3.5,
-                mfc="white",
-                color=color,
-                label=f"{name}, layer by layer",
-            )
-            axes.plot(data["layer"], data[f"{name}, theory"], color=color, label=f"{name}, exp(-l/ξ)")
-        axes.set(
-            yscale="log", ylim=(1e-12, 2), xlabel="layer", ylabel="distance of the correlation from its end"
-        )
+    figure = Figure("layer", "distance of the correlation from its end", log="y", ylim=(1e-12, 2))
+    figure.line("ordered", BLUE, "o", "ordered, layer by layer", ms=3.5, mfc="white")
+    figure.line("ordered, theory", BLUE, "-", "ordered, exp(-l/ξ)")
+    figure.line("chaotic", ORANGE, "o", "chaotic, layer by layer", ms=3.5, mfc="white")
+    figure.line("chaotic, theory", ORANGE, "-", "chaotic, exp(-l/ξ)")

@@ -1,18 +1,15 @@
 """Gradients on their way back."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical
 from .._claim import generator, sem
-from .._drawing import pair
+from .._drawing import Figure
 from .._drawn import drawn
 
 
-@dataclasses.dataclass(frozen=True)
 class GradientGrowth(Claim):
     """Backpropagated gradients of relu networks grow by chi_perp = C_W/2 per layer, on average exactly at any width."""
 
@@ -46,7 +43,5 @@ class GradientGrowth(Claim):
         }
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["layer"], data["theory"], data["measured"], data["sem"])
-        axes.set(yscale="log", xlabel="layer", ylabel="E |dz/dz^l|²")
+    figure = Figure("layer", "E |dz/dz^l|²", log="y")
+    figure.pair()

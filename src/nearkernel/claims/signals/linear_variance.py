@@ -1,7 +1,5 @@
 """Signals in deep linear networks: kept, blown up or lost."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._drawing import BLUE, GREEN, ORANGE
 from .._drawn import drawn
 
 
-@dataclasses.dataclass(frozen=True)
 class LinearVariance(Claim):
     """A layer of a random linear network multiplies the covariance of signals by C_W, so C_W = 1 keeps it."""
 

@@ -1,16 +1,13 @@
 """At the critical point signals die slowly."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
-from .._drawing import BLUE, ORANGE, loglog
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class PowerLaw(Claim):
     """At criticality (C_W = 1, C_b = 0) the variance in layer l of a tanh network falls like 1/(2 l)."""
 
@@ -34,11 +31,8 @@ class PowerLaw(Claim):
             data |= {f"measured, {name}": kernel, f"theory, {name}": found.kernel_law(layers)}
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        for name, color in (("tanh", BLUE), ("sin", ORANGE)):
-            measured = data[f"measured, {name}"]
-            axes.plot(data["layer"], measured, color=color, lw=3, alpha=0.4, label=f"{name}, layer by layer")
-            axes.plot(data["layer"], data[f"theory, {name}"], "--", color=color, label=f"{name}, power law")
-        loglog(axes)
-        axes.set(xlabel="layer", ylabel="variance of preactivations")
+    figure = Figure("layer", "variance of preactivations", log="xy")
+    figure.line("measured, tanh", BLUE, "-", "tanh, layer by layer", lw=3, alpha=0.4)
+    figure.line("theory, tanh", BLUE, "--", "tanh, power law")
+    figure.line("measured, sin", ORANGE, "-", "sin, layer by layer", lw=3, alpha=0.4)
+    figure.line("theory, sin", ORANGE, "--", "sin, power law")

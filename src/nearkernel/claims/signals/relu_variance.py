@@ -1,7 +1,5 @@
 """Signals in deep relu networks: kept, blown up or lost."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._drawing import BLUE, GREEN, ORANGE
 from .._drawn import drawn
 
 
-@dataclasses.dataclass(frozen=True)
 class ReluVariance(Claim):
     """A layer of a random relu network multiplies the variance of signals by C_W/2, so C_W = 2 keeps it."""
 

@@ -1,7 +1,5 @@
 """Which learning rate generalizes."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import sem
 from .._drawing import BLUE, ORANGE, SKY
 
 
-@dataclasses.dataclass(frozen=True)
 class BestRate(Claim):
     """After the same number of steps networks that were catapulted have a smaller test loss than lazy ones."""
 

@@ -1,6 +1,5 @@
 """Catapults of models of third degree."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -14,7 +13,6 @@ from .._drawing import BLUE, GREEN, ORANGE
 _RATIOS = np.arange(1.8, 6.6, 0.2)
 
 
-@dataclasses.dataclass(frozen=True)
 class CatapultCubic(Claim):
     """The third degree adds no new phase: cubic models diverge for good at about the rate of quadratic ones."""
 

@@ -1,16 +1,14 @@
 """What a catapult does to the weights of neurons, beside mean-field scaling."""
 
-import dataclasses
 import math
 
 import numpy as np
 
 from .. import Claim, Result, at_least, exact, setting
 from .._claim import generator, slope
-from .._drawing import BLUE, GRAY, ORANGE, loglog
+from .._drawing import GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class CatapultFeatures(Claim):
     """A catapult moves each neuron as far as mean-field scaling does at any width, where lazy training does not."""
 
@@ -55,8 +53,7 @@ class CatapultFeatures(Claim):
             u, v = u - lr * r * v * on / m**power, v - lr * r * hidden / m**power
         return float(np.linalg.norm(u - start) / np.linalg.norm(start))
 
-    def draw(self, axes, result):
-        for name, color in (("catapult", BLUE), ("mean field", ORANGE), ("lazy", GRAY)):
-            axes.plot(result.data["width"], result.data[name], "o-", color=color, label=name)
-        loglog(axes)
-        axes.set(xlabel="width", ylabel="relative movement of the neurons' weights")
+    figure = Figure("width", "relative movement of the neurons' weights", log="xy")
+    figure.line("catapult")
+    figure.line("mean field", ORANGE)
+    figure.line("lazy", GREY)

@@ -1,7 +1,5 @@
 """How the tangent kernel moves in one large step."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator
 from .._drawing import ORANGE, pair
 
 
-@dataclasses.dataclass(frozen=True)
 class CatapultKernel(Claim):
     """On one point the kernel of a quadratic model moves by lr c r^2 (lr ntk - 4 z/r), exactly, at any step size."""
 

@@ -1,7 +1,5 @@
 """Large steps on one point, beyond relu: any activation, random features and meta-features."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -13,7 +11,6 @@ from .._drawing import BLUE, GREEN, ORANGE, PURPLE
 _RATIOS = np.arange(1.8, 4.8, 0.04)
 
 
-@dataclasses.dataclass(frozen=True)
 class CatapultModes(Claim):
     """Every quadratic model on one point has a catapult from lr = 2/kernel on, up to a limit of at most 4/kernel."""
 

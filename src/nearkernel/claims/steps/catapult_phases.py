@@ -1,7 +1,5 @@
 """One point, two numbers: the learning rates at which a quadratic model changes what it does."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -10,7 +8,6 @@ from .. import Claim, Result, at_most, exact, setting
 from .._drawing import GRAY, ORANGE, PURPLE, SKY
 
 
-@dataclasses.dataclass(frozen=True)
 class CatapultPhases(Claim):
     """A wide quadratic model on one point learns lazily below lr = 2/kernel and by a catapult up to
     4/kernel."""

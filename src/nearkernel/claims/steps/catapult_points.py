@@ -1,6 +1,5 @@
 """Catapults of several points: rates, features, and degrees of the model."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -9,10 +8,9 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GRAY, ORANGE
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class CatapultPoints(Claim):
     """Quadratic models of relu networks have a catapult phase on several points too, from 2/ntk to about 4/ntk."""
 
@@ -60,12 +58,8 @@ class CatapultPoints(Claim):
         onset, limit = nk.theory.phase_boundaries(losses, ntk, rtol=0.03)
         return onset * ntk, limit * ntk
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.semilogx(data["points"], data["onset"], "o-", color=BLUE, label="the loss starts to rise")
-        axes.errorbar(
-            data["points"], data["limit"], data["sem"], fmt="o-", color=ORANGE, label="training diverges"
-        )
-        axes.axhline(2, color=GRAY, ls="--", lw=1)
-        axes.axhline(4, color=GRAY, ls="--", lw=1)
-        axes.set(xlabel="points", ylabel="lr · largest eigenvalue of the kernel", ylim=(0, 6))
+    figure = Figure("points", "lr · largest eigenvalue of the kernel", log="x", ylim=(0, 6))
+    figure.line("onset", BLUE, label="the loss starts to rise")
+    figure.bars("limit", "sem", ORANGE, "o-", label="training diverges")
+    figure.level(2)
+    figure.level(4)

@@ -1,6 +1,5 @@
 """How high and how long a catapult flies."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -12,7 +11,6 @@ from .._claim import slope
 from .._drawing import BLUE, ORANGE
 
 
-@dataclasses.dataclass(frozen=True)
 class CatapultTime(Claim):
     """In a catapult the loss peaks at a height of order width, after a number of steps of order log(width)."""
 

@@ -1,16 +1,13 @@
 """Sharpness rises until the step is just too large."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, exact, setting
-from .._drawing import BLUE, GRAY
+from .._drawing import BLUE, GREY, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class EdgeOfStability(Claim):
     """Gradient descent on a network sharpens the loss up to 2/lr and stays there while the loss goes on falling."""
 
@@ -41,9 +38,7 @@ class EdgeOfStability(Claim):
         )
         return Result(rows, {"step": history["time"], "lr sharpness": sharp, "loss": loss})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["step"], data["lr sharpness"], "o-", color=BLUE, label="lr · sharpness")
-        axes.plot(data["step"], data["loss"] / data["loss"][0], color=GRAY, label="loss / first loss")
-        axes.axhline(2, color=GRAY, ls="--", lw=1)
-        axes.set(xlabel="step", ylim=(0, None))
+    figure = Figure("step", ylim=(0, None))
+    figure.line("lr sharpness", BLUE, label="lr · sharpness")
+    figure.line(lambda data: data["loss"] / data["loss"][0], GREY, "-", "loss / first loss")
+    figure.level(2)

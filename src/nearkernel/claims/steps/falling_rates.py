@@ -1,17 +1,14 @@
 """Which schedules end at the minimum in spite of noise."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, exact, setting, statistical
 from .._claim import generator, sem, slope
-from .._drawing import BLUE, GREEN, ORANGE, loglog
+from .._drawing import BLUE, GREEN, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class FallingRates(Claim):
     """With noisy gradients the error vanishes if rates fall like 1/t, and not if they stay or fall like 1/t^2."""
 
@@ -52,9 +49,7 @@ class FallingRates(Claim):
         )
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        for name, color in (("constant", ORANGE), ("1/t", BLUE), ("1/t^2", GREEN)):
-            axes.plot(data["step"], data[name], "o-", color=color, label=f"rates {name}")
-        loglog(axes)
-        axes.set(xlabel="step", ylabel="mean squared error")
+    figure = Figure("step", "mean squared error", log="xy")
+    figure.line("constant", ORANGE, label="rates constant")
+    figure.line("1/t", BLUE, label="rates 1/t")
+    figure.line("1/t^2", GREEN, label="rates 1/t^2")

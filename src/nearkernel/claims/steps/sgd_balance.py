@@ -1,17 +1,14 @@
 """SGD at rest: what noise adds, descent takes away."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting, statistical
 from .._claim import generator, sem
-from .._drawing import pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class SgdBalance(Claim):
     """At rest, SGD keeps the average of theta·grad L at lr/2 times the trace of the gradients' second moment."""
 
@@ -57,6 +54,5 @@ class SgdBalance(Claim):
             tuple(rows), {"lr lam_max": ratios, "theory": theory, "measured": measured, "sem": error}
         )
 
-    def draw(self, axes, result):
-        pair(axes, *(result.data[name] for name in ("lr lam_max", "theory", "measured", "sem")))
-        axes.set(xscale="log", yscale="log", xlabel="lr · λ_max", ylabel="⟨θ · ∇L⟩")
+    figure = Figure("lr lam_max", "⟨θ · ∇L⟩", xlabel="lr · λ_max", log="xy")
+    figure.pair()

@@ -1,18 +1,15 @@
 """The recursion of the tangent kernel, with and without the variance of biases where it does not belong."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Erratum, Result, refuted, setting, statistical
 from .._claim import generator, sem
-from .._drawing import ORANGE, pair
+from .._drawing import ORANGE, Figure
 from .._drawn import drawn
 
 
-@dataclasses.dataclass(frozen=True)
 class BiasInRecursion(Claim):
     """Biases enter the tangent kernel once per layer, through the covariance, not through the derivative factor."""
 
@@ -49,8 +46,6 @@ class BiasInRecursion(Claim):
             {"theory": theory[at], "line 319": printed[at], "measured": mean[at], "sem": error[at]},
         )
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["theory"], data["theory"], data["measured"], data["sem"])
-        axes.plot(data["theory"], data["line 319"], "x", color=ORANGE, label="line 319")
-        axes.set(xlabel="tangent kernel by the recursion", ylabel="tangent kernel")
+    figure = Figure("theory", "tangent kernel", xlabel="tangent kernel by the recursion")
+    figure.pair()
+    figure.line("line 319", ORANGE, "x")

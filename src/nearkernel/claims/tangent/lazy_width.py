@@ -1,7 +1,5 @@
 """How far wide networks move when they are trained."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator, sem
 from .._drawing import BLUE, GREEN, ORANGE, loglog
 
 
-@dataclasses.dataclass(frozen=True)
 class LazyWidth(Claim):
     """In NTK scaling training moves weights and features by width^(-1/2), and the tangent kernel by 1/width."""
 

@@ -1,17 +1,14 @@
 """What the tangent kernel of a relu network says about inputs at an angle."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Erratum, Result, refuted, setting, statistical
-from .._drawing import ORANGE, pair
+from .._drawing import ORANGE, Figure
 from .._drawn import drawn
 
 
-@dataclasses.dataclass(frozen=True)
 class OrthogonalInputs(Claim):
     """The mean tangent kernel of a relu network is not proportional to x.x': orthogonal inputs share a kernel."""
 
@@ -49,8 +46,6 @@ class OrthogonalInputs(Claim):
         }
         return Result(rows, data)
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["angle"], data["theory"], data["measured"], data["sem"])
-        axes.plot(data["angle"], data["line 2325"], "--", color=ORANGE, label="line 2325")
-        axes.set(xlabel="angle between the inputs (degrees)", ylabel="mean tangent kernel")
+    figure = Figure("angle", "mean tangent kernel", xlabel="angle between the inputs (degrees)")
+    figure.pair()
+    figure.line("line 2325", ORANGE, "--")

@@ -1,7 +1,5 @@
 """Two ways to write the same network, and the learning rates that make them train alike."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator
 from .._drawing import BLUE, GREEN, ORANGE
 
 
-@dataclasses.dataclass(frozen=True)
 class ScalingOfRates(Claim):
     """Standard scaling trains like NTK scaling if the learning rates of weights are divided by their fan-in."""
 

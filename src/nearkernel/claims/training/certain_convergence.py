@@ -1,16 +1,13 @@
 """A width above which training cannot fail."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
-from .._drawing import BLUE, GREEN
+from .._drawing import BLUE, GREEN, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class CertainConvergence(Claim):
     """Above a width of order 1/lambda_0^2 the loss is certain to fall at least as exp(-lambda_0 t/2)."""
 
@@ -46,8 +43,6 @@ class CertainConvergence(Claim):
         )
         return Result(rows, {"time": time, "loss": loss, "bound": found.bound(time)})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["time"], data["bound"], "--", color=GREEN, label="bound")
-        axes.plot(data["time"], data["loss"], color=BLUE, label="trained")
-        axes.set(yscale="log", xlabel="time", ylabel="loss")
+    figure = Figure("time", "loss", log="y")
+    figure.line("bound", GREEN, "--")
+    figure.line("loss", BLUE, "-", "trained")

@@ -1,17 +1,14 @@
 """How far weights travel until the loss is zero."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_most, exact, setting
 from .._claim import slope
-from .._drawing import BLUE, GREEN, loglog
+from .._drawing import GREEN, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class CertainDistance(Claim):
     """Until the loss is zero no neuron of a wide network moves further than a distance that falls as 1/sqrt(width)."""
 
@@ -57,9 +54,6 @@ class CertainDistance(Claim):
         )
         return Result(rows, {"width": widths, "farthest neuron": each, "bound": bound})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["width"], data["bound"], "--", color=GREEN, label="bound")
-        axes.plot(data["width"], data["farthest neuron"], "o-", color=BLUE, label="farthest neuron")
-        loglog(axes)
-        axes.set(xlabel="width", ylabel="distance")
+    figure = Figure("width", "distance", log="xy")
+    figure.line("bound", GREEN, "--")
+    figure.line("farthest neuron")

@@ -1,6 +1,5 @@
 """An ensemble of networks trained on points of a circle."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -12,7 +11,6 @@ from .._claim import generator
 from .._drawing import BLUE, ORANGE
 
 
-@dataclasses.dataclass(frozen=True)
 class CircleEnsemble(Claim):
     """Wide networks trained on points of a circle scatter around the circle as their forecast says."""
 

@@ -1,17 +1,14 @@
 """Gradient descent on a linear model, solved."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import generator
-from .._drawing import pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class DescentInClosedForm(Claim):
     """After t steps a linear model predicts z(0) - k g(K) (z(0) - y) with g(lam) = (1 - (1 - lr lam)^t)/lam."""
 
@@ -50,6 +47,5 @@ class DescentInClosedForm(Claim):
         rows = [exact(f"prediction after {times[i]} steps", theory[i], measured[i], 1e-8) for i in (0, 5, -1)]
         return Result(tuple(rows), {"step": times, "theory": np.array(theory), "measured": measured})
 
-    def draw(self, axes, result):
-        pair(axes, *(result.data[name] for name in ("step", "theory", "measured")))
-        axes.set(xscale="log", xlabel="step", ylabel="prediction at a new input")
+    figure = Figure("step", "prediction at a new input", log="x")
+    figure.pair()

@@ -1,17 +1,14 @@
 """What the end of training of a linear model depends on."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Erratum, Result, at_most, exact, setting, unlike
 from .._claim import generator
-from .._drawing import BLUE, ORANGE
+from .._drawing import BLUE, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class EndOfTraining(Claim):
     """A linear model trained to the end depends on its start through z(0) alone, and not on the learning rate."""
 
@@ -46,11 +43,9 @@ class EndOfTraining(Claim):
         marks = {"theory": np.full(5, theory), "from z(0) = 0": np.full(5, at_rest)}
         return Result(tuple(rows), {"lr lam_max": ratios, "measured": np.array(ends), **marks})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["lr lam_max"], data["theory"], color=BLUE, label="theory")
-        axes.plot(data["lr lam_max"], data["measured"], "o", mfc="white", color=BLUE, label="trained")
-        axes.plot(
-            data["lr lam_max"], data["from z(0) = 0"], "--", color=ORANGE, label="k K⁻¹ y, from z(0) = 0"
-        )
-        axes.set(xlabel="learning rate times the largest eigenvalue", ylabel="prediction at a new input")
+    figure = Figure(
+        "lr lam_max", "prediction at a new input", xlabel="learning rate times the largest eigenvalue"
+    )
+    figure.line("theory", BLUE, "-")
+    figure.line("measured", BLUE, "o", "trained", mfc="white")
+    figure.line("from z(0) = 0", ORANGE, "--", "k K⁻¹ y, from z(0) = 0")

@@ -1,16 +1,13 @@
 """The distribution of trained networks, one order beyond infinite width."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical
-from .._drawing import pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class FiniteWidth(Claim):
     """Mean and variance of trained networks differ from those of infinitely wide ones by c/n, with a c that is
     computed without training."""
@@ -58,7 +55,7 @@ class FiniteWidth(Claim):
             data |= {f"{said}": values, f"{said}_sem": errors, f"{said}_theory": np.full(3, expected[name])}
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, 1 / data["width"], data["mean_theory"], data["mean"], data["mean_sem"])
-        axes.set(xlabel="1/width", ylabel="width x (mean - infinite width)", xlim=(0, None))
+    figure = Figure(
+        lambda data: 1 / data["width"], "width x (mean - infinite width)", xlabel="1/width", xlim=(0, None)
+    )
+    figure.pair("mean_theory", "mean", "mean_sem")

@@ -1,16 +1,13 @@
 """Trained relu networks: a correction of order n^(-1/2), by neurons that are driven through their kink."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
-from .._drawing import pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class KinkFlux(Claim):
     """Trained relu networks differ from infinite width by c/sqrt(n), not c/n: c is a flux of neurons through kinks."""
 
@@ -59,7 +56,10 @@ class KinkFlux(Claim):
         data = {"width": np.square(roots).astype(float), "measured": values, "sem": sems}
         return Result(rows, data | {"theory": np.full(len(roots), theory)})
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["width"] ** -0.5, data["theory"], data["measured"], data["sem"])
-        axes.set(xlabel="1/sqrt(width)", ylabel="sqrt(width) x (mean - infinite width)", xlim=(0, None))
+    figure = Figure(
+        lambda data: data["width"] ** (-0.5),
+        "sqrt(width) x (mean - infinite width)",
+        xlabel="1/sqrt(width)",
+        xlim=(0, None),
+    )
+    figure.pair()

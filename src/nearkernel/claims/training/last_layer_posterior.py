@@ -1,7 +1,5 @@
 """Training random features from random weights is drawing from a posterior."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator
 from .._drawing import BLUE, GRAY
 
 
-@dataclasses.dataclass(frozen=True)
 class LastLayerPosterior(Claim):
     """Random features with random readouts, trained to the end, are draws from the Gaussian process posterior."""
 

@@ -1,7 +1,5 @@
 """Which outputs one network in two hundred exceeds."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .. import Claim, Result, setting, statistical, unlike
 _SHARES = np.array([0.005, 0.995])
 
 
-@dataclasses.dataclass(frozen=True)
 class OuterQuantiles(Claim):
     """Outer quantiles of trained networks follow from four cumulants; a Gaussian of the same mean and variance misses
     them."""

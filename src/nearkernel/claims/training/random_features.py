@@ -1,17 +1,14 @@
 """Random features as an approximate kernel."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
 from .._claim import generator, sem
-from .._drawing import loglog, pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class RandomFeatures(Claim):
     """The kernel of p random features, each divided by sqrt(p), is unbiased, with a variance that falls like 1/p."""
 
@@ -44,7 +41,5 @@ class RandomFeatures(Claim):
         rows.append(unlike("kernel without 1/sqrt(p), p = 160", theory, 160 * mean[-1], sem=160 * error[-1]))
         return Result(tuple(rows), {"p": sizes, "theory": four / sizes, "measured": variance, "sem": spread})
 
-    def draw(self, axes, result):
-        pair(axes, *(result.data[name] for name in ("p", "theory", "measured", "sem")))
-        loglog(axes)
-        axes.set(xlabel="number p of features", ylabel="variance of the kernel")
+    figure = Figure("p", "variance of the kernel", xlabel="number p of features", log="xy")
+    figure.pair()

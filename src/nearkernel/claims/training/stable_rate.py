@@ -1,7 +1,5 @@
 """The largest learning rate, and the best."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator
 from .._drawing import BLUE, GRAY, GREEN
 
 
-@dataclasses.dataclass(frozen=True)
 class StableRate(Claim):
     """Descent on a linear model converges below lr = 2/lam_max and fastest at 2/(lam_max + lam_min)."""
 

@@ -1,17 +1,14 @@
 """A trained network as a Taylor series around its start."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
-from .._drawing import BLUE, ORANGE
+from .._drawing import ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class TaylorDegrees(Claim):
     """A trained network is its Taylor series in the parameters: each degree is closer, and the next term tells
     how far."""
@@ -52,8 +49,6 @@ class TaylorDegrees(Claim):
         )
         return Result(rows, {"degree": np.arange(5), "error": left, "next term": following})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.semilogy(data["degree"], data["error"], "o-", color=BLUE, label="error")
-        axes.semilogy(data["degree"], data["next term"], "x--", color=ORANGE, label="next term")
-        axes.set(xlabel="degree", ylabel="root mean square")
+    figure = Figure("degree", "root mean square", log="y")
+    figure.line("error")
+    figure.line("next term", ORANGE, "x--")

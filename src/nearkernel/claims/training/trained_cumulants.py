@@ -1,18 +1,15 @@
 """Trained networks of finite width are not Gaussian."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
-from .._drawing import BLUE, ORANGE, pair
+from .._drawing import ORANGE, Figure
 
 _ENTRIES = {"third": ((0, 0, 0), (0, 1, 1)), "fourth": ((0, 0, 0, 0), (0, 0, 1, 1))}
 
 
-@dataclasses.dataclass(frozen=True)
 class TrainedCumulants(Claim):
     """Third and fourth cumulants of trained networks fall as c/n, with a c that is computed without training."""
 
@@ -61,9 +58,8 @@ class TrainedCumulants(Claim):
         rows.append(unlike("the first of them, if outputs were Gaussian", 0.0, first.measured, sem=first.sem))
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        for name, label, color in (("k000", "third", BLUE), ("k0000", "fourth", ORANGE)):
-            measured, sem = data[name], data[f"{name}_sem"]
-            pair(axes, 1 / data["width"], data[f"{name}_theory"], measured, sem, label=label, color=color)
-        axes.set(xlabel="1/width", ylabel="width x cumulant of output 0", xlim=(-0.001, None))
+    figure = Figure(
+        lambda data: 1 / data["width"], "width x cumulant of output 0", xlabel="1/width", xlim=(-0.001, None)
+    )
+    figure.pair("k000_theory", "k000", "k000_sem", label="third")
+    figure.pair("k0000_theory", "k0000", "k0000_sem", label="fourth", colour=ORANGE)

@@ -1,17 +1,14 @@
 """Many networks, trained from many starts: how their answers differ."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
 from .._claim import generator
-from .._drawing import BLUE, GRAY, ORANGE
+from .._drawing import BLUE, GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class TrainedEnsemble(Claim):
     """Trained wide networks scatter with K_BB - R K_AB - K_BA R^T + R K_AA R^T, not with the NTK in a posterior."""
 
@@ -59,10 +56,7 @@ class TrainedEnsemble(Claim):
         data = {"theory": theory, "measured": variance, "sem": error}
         return Result(tuple(rows), {"at": np.linspace(-1.5, 1.5, 5), **data, "posterior of the NTK": process})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["at"], data["theory"], color=BLUE, label="forecast")
-        bars = {"fmt": "o", "color": GRAY, "capsize": 2, "label": "trained networks"}
-        axes.errorbar(data["at"], data["measured"], data["sem"], **bars)
-        axes.plot(data["at"], data["posterior of the NTK"], "--", color=ORANGE, label="posterior of the NTK")
-        axes.set(xlabel="place on a line", ylabel="variance after training", ylim=(0, None))
+    figure = Figure("at", "variance after training", xlabel="place on a line", ylim=(0, None))
+    figure.line("theory", BLUE, "-", "forecast")
+    figure.bars("measured", "sem", GREY, label="trained networks", capsize=2)
+    figure.line("posterior of the NTK", ORANGE, "--")

@@ -1,17 +1,14 @@
 """Weights that are not normal."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
 from .._claim import generator, sem
-from .._drawing import GRAY, pair
+from .._drawing import GREY, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class AnyWeights(Claim):
     """The fourth moment of a random relu network with uniform weights is known, and is not that of normal ones."""
 
@@ -38,11 +35,9 @@ class AnyWeights(Claim):
         columns = dict(zip(("theory", "measured", "sem", "normal"), np.array(table).T, strict=True))
         return Result(tuple(rows), {"width": widths, **columns})
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["width"], data["theory"], data["measured"], data["sem"], label="uniform")
-        axes.plot(data["width"], data["normal"], "--", color=GRAY, label="normal weights")
-        axes.set(xlabel="width of two hidden layers", ylabel="fourth moment of an output")
+    figure = Figure("width", "fourth moment of an output", xlabel="width of two hidden layers")
+    figure.pair(label="uniform")
+    figure.line("normal", GREY, "--", "normal weights")
 
 
 def _outputs(rng: np.random.Generator, size: int, n: int, x: np.ndarray) -> np.ndarray:

@@ -1,20 +1,17 @@
 """Concentration of the kernel of many neurons."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Erratum, Result, Row, at_least, at_most, refuted, setting
 from .._claim import generator, sem
-from .._drawing import BLUE, GREEN, loglog
+from .._drawing import GREEN, Figure
 from .._drawn import drawn
 
 DIMENSION, TERMS, LEVEL, TRIALS = 1000, 200, 4.2, 4000
 
 
-@dataclasses.dataclass(frozen=True)
 class BernsteinBound(Claim):
     """The kernel of n neurons is within the matrix Bernstein bound of its mean, which falls like n^(-1/2)."""
 
@@ -53,12 +50,9 @@ class BernsteinBound(Claim):
         rows += _diagonal(seed)
         return Result(tuple(rows), {"width": widths, "bound": bound, "measured": measured, "sem": error})
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["width"], data["bound"], "--", color=GREEN, label="bound on the mean distance")
-        axes.errorbar(data["width"], data["measured"], data["sem"], fmt="o-", color=BLUE, label="measured")
-        loglog(axes)
-        axes.set(xlabel="width", ylabel="distance of the kernel from its mean")
+    figure = Figure("width", "distance of the kernel from its mean", log="xy")
+    figure.line("bound", GREEN, "--", "bound on the mean distance")
+    figure.bars("measured", "sem", style="o-")
 
 
 def _diagonal(seed: int) -> list[Row]:

@@ -1,16 +1,14 @@
 """How much the tangent kernel moves, by depth and by width."""
 
-import dataclasses
 import math
 
 import numpy as np
 
 from .. import Claim, Result, at_most, setting, statistical
 from .._claim import generator
-from .._drawing import BLUE, GRAY, ORANGE, loglog
+from .._drawing import BLUE, GREY, ORANGE, Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class DepthOverWidth(Claim):
     """The relative change of the tangent kernel, per change of the output, grows as depth over width."""
 
@@ -50,19 +48,15 @@ class DepthOverWidth(Claim):
         root = math.sqrt(found.mean())
         return root, float(found.std(ddof=1) / math.sqrt(self.networks)) / (2 * root)
 
-    def draw(self, axes, result):
-        data = result.data
-        axes.plot(data["depth over width"], data["linear"], "o", color=BLUE, label="linear")
-        axes.plot(data["depth over width"], data["tanh"], "s", color=ORANGE, label="tanh")
-        axes.plot(
-            data["depth over width"],
-            data["linear"][0] * data["depth over width"] / data["depth over width"][0],
-            "--",
-            color=GRAY,
-            label="L/n",
-        )
-        loglog(axes)
-        axes.set(xlabel="depth over width", ylabel="root mean square of d ln Θ/dz")
+    figure = Figure("depth over width", "root mean square of d ln Θ/dz", log="xy")
+    figure.line("linear", BLUE, "o")
+    figure.line("tanh", ORANGE, "s")
+    figure.line(
+        lambda data: data["linear"][0] * data["depth over width"] / data["depth over width"][0],
+        GREY,
+        "--",
+        "L/n",
+    )
 
 
 def _kernel(weights: list[np.ndarray], x: np.ndarray, name: str) -> tuple[float, list[np.ndarray]]:

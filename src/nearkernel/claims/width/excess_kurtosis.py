@@ -1,17 +1,14 @@
 """Outputs of random relu networks have fat tails; how fat is known exactly."""
 
-import dataclasses
-
 import jax
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical
-from .._drawing import loglog, pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class ExcessKurtosis(Claim):
     """The output of a random relu network has excess kurtosis 3 (prod (1 + 5/n) - 1): depth over width
     decides."""
@@ -39,8 +36,5 @@ class ExcessKurtosis(Claim):
         ]
         return Result(tuple(rows), {"width": widths, "theory": theory, "measured": measured, "sem": error})
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["width"], data["theory"], data["measured"], data["sem"])
-        loglog(axes)
-        axes.set(xlabel="width", ylabel="excess kurtosis")
+    figure = Figure("width", "excess kurtosis", log="xy")
+    figure.pair()

@@ -1,18 +1,15 @@
 """How the signal of one network differs from that of another: the four-point vertex."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical
 from .._claim import generator
-from .._drawing import loglog, pair
+from .._drawing import Figure
 from .._drawn import drawn
 
 
-@dataclasses.dataclass(frozen=True)
 class FourPoint(Claim):
     """The variance of a neuron's variance is V/n, with V from one Gaussian integral at any width n."""
 
@@ -44,8 +41,5 @@ class FourPoint(Claim):
         ]
         return Result(tuple(rows), {"width": widths, "theory": theory, "measured": measured, "sem": error})
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["width"], data["theory"], data["measured"], data["sem"])
-        loglog(axes)
-        axes.set(xlabel="width", ylabel="variance of a neuron's variance")
+    figure = Figure("width", "variance of a neuron's variance", log="xy")
+    figure.pair()

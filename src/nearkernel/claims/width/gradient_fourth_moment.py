@@ -1,18 +1,15 @@
 """Moments of the derivative of a random relu network by its input."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
 from .._claim import sem
-from .._drawing import ORANGE, pair
+from .._drawing import ORANGE, Figure
 from .._drawn import drawn
 
 
-@dataclasses.dataclass(frozen=True)
 class GradientFourthMoment(Claim):
     """The fourth moment of dz/dx in a random relu network is (12/n_0^2) prod (1 + 5/n_l)."""
 
@@ -46,11 +43,9 @@ class GradientFourthMoment(Claim):
         data = {"depth": depths, "theory": theory, "measured": measured, "sem": error, "wide layers": wide}
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["depth"], data["theory"], data["measured"], data["sem"])
-        axes.plot(data["depth"], data["wide layers"], "x--", color=ORANGE, label="limit for wide layers")
-        axes.set(xlabel="hidden layers", ylabel="E (dz/dx)⁴", yscale="log")
+    figure = Figure("depth", "E (dz/dx)⁴", xlabel="hidden layers", log="y")
+    figure.pair()
+    figure.line("wide layers", ORANGE, "x--", "limit for wide layers")
 
 
 def _variance(nets):

@@ -1,7 +1,5 @@
 """The whole law of gradients, not only moments."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -12,7 +10,6 @@ from .._drawing import BLUE, GRAY, ORANGE
 from .._drawn import drawn
 
 
-@dataclasses.dataclass(frozen=True)
 class GradientLaw(Claim):
     """The squared input gradient of a random relu network is a product of chi-squares, nearly log-normal."""
 

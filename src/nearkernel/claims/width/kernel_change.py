@@ -1,6 +1,5 @@
 """How the tangent kernel of a relu network begins to move, at any width."""
 
-import dataclasses
 import itertools
 
 import numpy as np
@@ -9,10 +8,9 @@ import nearkernel as nk
 
 from .. import Claim, Result, Row, at_least, exact, setting, statistical
 from .._claim import generator, slope
-from .._drawing import BLUE, loglog, pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class KernelChange(Claim):
     """The mean change of a relu network's tangent kernel in a step is known at any width, and of order depth/width."""
 
@@ -73,11 +71,8 @@ class KernelChange(Claim):
             found.append(out * (ends[0] - ends[1]) / (2 * step))
         return np.concatenate(found)
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["width"], data["theory"], data["measured"], data["sem"], color=BLUE)
-        loglog(axes)
-        axes.set(xlabel="width", ylabel="mean change of Θ, relatively")
+    figure = Figure("width", "mean change of Θ, relatively", log="xy")
+    figure.pair()
 
 
 def _kernel(weights: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:

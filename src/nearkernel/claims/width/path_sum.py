@@ -1,17 +1,14 @@
 """A relu network as a sum over paths."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import generator
-from .._drawing import pair
+from .._drawing import Figure
 
 
-@dataclasses.dataclass(frozen=True)
 class PathSum(Claim):
     """The output of a relu network is the sum over all open paths of the input times the weights on the way."""
 
@@ -36,7 +33,5 @@ class PathSum(Claim):
         )
         return Result(rows, {"theory": paths, "measured": outputs})
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["theory"], data["theory"], data["measured"])
-        axes.set(xlabel="sum over 180 paths", ylabel="output of the network")
+    figure = Figure("theory", "output of the network", xlabel="sum over 180 paths")
+    figure.pair()

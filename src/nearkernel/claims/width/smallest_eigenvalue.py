@@ -1,7 +1,5 @@
 """Kernels of networks on distinct inputs are positive, by how much."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
@@ -11,7 +9,6 @@ from .._claim import generator
 from .._drawing import BLUE, GREEN
 
 
-@dataclasses.dataclass(frozen=True)
 class SmallestEigenvalue(Claim):
     """Hermite coefficients of the activation bound the smallest eigenvalues of NNGP and NTK from below."""
 

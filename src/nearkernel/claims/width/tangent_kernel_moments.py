@@ -1,17 +1,14 @@
 """How much the tangent kernel of a relu network varies from draw to draw."""
 
-import dataclasses
-
 import numpy as np
 
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting, statistical, unlike
-from .._drawing import ORANGE, pair
+from .._drawing import ORANGE, Figure
 from .._drawn import drawn
 
 
-@dataclasses.dataclass(frozen=True)
 class TangentKernelMoments(Claim):
     """The second moment of a relu network's tangent kernel is known at any width, and exp(5 beta) up to constants."""
 
@@ -48,8 +45,6 @@ class TangentKernelMoments(Claim):
         data = {"width": widths, "theory": theory, "measured": measured, "sem": error, "exp(5 beta)": grown}
         return Result(tuple(rows), data)
 
-    def draw(self, axes, result):
-        data = result.data
-        pair(axes, data["width"], data["theory"], data["measured"], data["sem"])
-        axes.plot(data["width"], data["exp(5 beta)"], "x--", color=ORANGE, label="exp(5 beta)")
-        axes.set(xlabel="width", ylabel="E[Theta²] / E[Theta]²", yscale="log")
+    figure = Figure("width", "E[Theta²] / E[Theta]²", log="y")
+    figure.pair()
+    figure.line("exp(5 beta)", ORANGE, "x--")

@@ -10,11 +10,12 @@ import nearkernel as nk
 
 from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
+from .parts.program import program
 
-_WEIGHTS = 24
-_ALPHAS = np.geomspace(1e-6, 10, 29)  # of the curves
-_STARTS = (3.0, 0.3, 0.03, 0.003)  # of trained networks, besides the one chosen
-_BETA = np.linspace(-2, 2, 161)
+WEIGHTS = 24
+ALPHAS = np.geomspace(1e-6, 10, 29)  # of the curves
+STARTS = (3.0, 0.3, 0.03, 0.003)  # of trained networks, besides the one chosen
+BETA = np.linspace(-2, 2, 161)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Bias(Experiment):
     seed: int = setting(0, "Draws the points.", low=0, high=99)
 
     def theory(self) -> Answer:
-        problem = _problem(self.points, self.nonzero, self.seed)
+        problem = problem_of(self.points, self.nonzero, self.seed)
         beta = nk.theory.implicit_minimizer(problem.x, problem.y, self.alpha)
         pictures = (
             self._path(problem),
@@ -67,25 +68,25 @@ class Bias(Experiment):
 
     def check(self, watch: Watch) -> Answer:
         watch(0.0, "compiling")
-        problem, found = _problem(self.points, self.nonzero, self.seed), []
+        problem, found = problem_of(self.points, self.nonzero, self.seed), []
         theory = shown = self.theory()
-        for alpha in (self.alpha, *_STARTS):
-            found.append((alpha, _trained(problem, alpha)))
+        for alpha in (self.alpha, *STARTS):
+            found.append((alpha, trained(problem, alpha)))
             shown = self._compared(theory, found)
             watch(len(found) / 5, f"network {len(found)} of 5", shown)
         return shown
 
     def _compared(self, theory: Answer, found: list[tuple[float, np.ndarray]]) -> Answer:
-        problem = _problem(self.points, self.nonzero, self.seed)
+        problem = problem_of(self.points, self.nonzero, self.seed)
         path, norms, weights, potential = theory.pictures
         alphas, betas = np.array([alpha for alpha, _ in found]), np.array([beta for _, beta in found])
         pictures = (
-            path.plus(Curve("trained", np.repeat(alphas, _WEIGHTS), betas.ravel(), "dots", 4)),
+            path.plus(Curve("trained", np.repeat(alphas, WEIGHTS), betas.ravel(), "dots", 4)),
             norms.plus(
                 Curve("L1, trained", alphas, problem.l1(betas), "dots", 1),
                 Curve("L2, trained", alphas, problem.l2(betas), "dots", 2),
             ),
-            weights.plus(Curve("trained", np.arange(_WEIGHTS), betas[0], "dots", 4)),
+            weights.plus(Curve("trained", np.arange(WEIGHTS), betas[0], "dots", 4)),
             potential,
         )
         beta = nk.theory.implicit_minimizer(problem.x, problem.y, self.alpha)
@@ -96,14 +97,14 @@ class Bias(Experiment):
         )
         return Answer(pictures, theory.numbers + measured)
 
-    def _path(self, problem: "_Problem") -> Picture:
+    def _path(self, problem: "Problem") -> Picture:
         others = problem.path[:, self.nonzero :]
         gap = np.full((1, others.shape[1]), np.nan)  # between one curve and the next
-        x = np.concatenate([np.repeat(_ALPHAS[:, None], others.shape[1], 1), gap]).T.ravel()
+        x = np.concatenate([np.repeat(ALPHAS[:, None], others.shape[1], 1), gap]).T.ravel()
         low, high = float(problem.path.min()) - 0.1, float(problem.path.max()) + 0.1
         parts = [Curve("zero in truth", x, np.concatenate([others, gap]).T.ravel(), "line", 0)]
         parts += [
-            Curve(f"weight {i}", _ALPHAS, problem.path[:, i], "line", 1 + i) for i in range(self.nonzero)
+            Curve(f"weight {i}", ALPHAS, problem.path[:, i], "line", 1 + i) for i in range(self.nonzero)
         ]
         parts.append(Curve("this alpha", [self.alpha] * 2, [low, high], "dashes", 0))
         return Picture(
@@ -111,12 +112,12 @@ class Bias(Experiment):
             log_x=True, x_range=(1e-6, 10), y_range=(low, high),
         )  # fmt: skip
 
-    def _norms(self, problem: "_Problem") -> Picture:
+    def _norms(self, problem: "Problem") -> Picture:
         l1, l2 = problem.l1(problem.path), problem.l2(problem.path)
         most = float(max(l1.max(), l2.max()))
         parts = (
-            Curve("L1", _ALPHAS, l1, "line", 1),
-            Curve("L2", _ALPHAS, l2, "line", 2),
+            Curve("L1", ALPHAS, l1, "line", 1),
+            Curve("L2", ALPHAS, l2, "line", 2),
             Curve("this alpha", [self.alpha] * 2, [1.0, most], "dashes", 0),
         )
         return Picture(
@@ -124,8 +125,8 @@ class Bias(Experiment):
             log_x=True, x_range=(1e-6, 10),
         )  # fmt: skip
 
-    def _weights(self, problem: "_Problem", beta: np.ndarray) -> Picture:
-        which, most = np.arange(_WEIGHTS), 0.1 + float(max(np.abs(problem.path).max(), 1.5))
+    def _weights(self, problem: "Problem", beta: np.ndarray) -> Picture:
+        which, most = np.arange(WEIGHTS), 0.1 + float(max(np.abs(problem.path).max(), 1.5))
         parts = (
             Curve("theory", which, beta, "bars", 1),
             Curve("least L1 norm", which, problem.sparse, "dots", 3),
@@ -134,11 +135,11 @@ class Bias(Experiment):
         return Picture("Weights at this alpha", parts, "weight", "value", y_range=(-most, most))
 
     def _potential(self) -> Picture:
-        at = [nk.theory.implicit_potential([beta], self.alpha) for beta in (*_BETA, 1.0)]
+        at = [nk.theory.implicit_potential([beta], self.alpha) for beta in (*BETA, 1.0)]
         parts = (
-            Curve("potential", _BETA, np.array(at[:-1]) / at[-1], "line", 1),
-            Curve("absolute value", _BETA, np.abs(_BETA), "dashes", 3),
-            Curve("square", _BETA, _BETA**2, "dashes", 2),
+            Curve("potential", BETA, np.array(at[:-1]) / at[-1], "line", 1),
+            Curve("absolute value", BETA, np.abs(BETA), "dashes", 3),
+            Curve("square", BETA, BETA**2, "dashes", 2),
         )
         return Picture(
             "What is minimized: potential of a weight",
@@ -148,7 +149,7 @@ class Bias(Experiment):
             y_range=(0, 4),
         )
 
-    def _numbers(self, problem: "_Problem", beta: np.ndarray) -> tuple[Number, ...]:
+    def _numbers(self, problem: "Problem", beta: np.ndarray) -> tuple[Number, ...]:
         return (
             Number("L1 norm / least", float(problem.l1(beta)), "1 for the sparse solution"),
             Number("L2 norm / least", float(problem.l2(beta)), "1 for the kernel method"),
@@ -160,10 +161,10 @@ class Bias(Experiment):
         )
 
     def python(self, checked: bool = False) -> str:
-        return _THEORY.format(**self.values()) + (_CHECK if checked else "") + _END
+        return program(__name__, _THEORY + _CHECK * checked, **self.values())
 
 
-class _Problem(NamedTuple):
+class Problem(NamedTuple):
     """Points, the weights that made them, and the solutions that do not depend on the chosen alpha."""
 
     x: np.ndarray
@@ -181,88 +182,65 @@ class _Problem(NamedTuple):
 
 
 @functools.lru_cache(maxsize=32)
-def _problem(points: int, nonzero: int, seed: int) -> _Problem:
+def problem_of(points: int, nonzero: int, seed: int) -> Problem:
     from scipy.optimize import linprog
 
-    x = np.random.default_rng(seed).normal(size=(points, _WEIGHTS))
-    truth = np.zeros(_WEIGHTS)
+    x = np.random.default_rng(seed).normal(size=(points, WEIGHTS))
+    truth = np.zeros(WEIGHTS)
     truth[:nonzero] = np.linspace(1.5, 0.5, nonzero) * (-1.0) ** np.arange(nonzero)
     y = x @ truth
-    halves = linprog(np.ones(2 * _WEIGHTS), A_eq=np.hstack([x, -x]), b_eq=y).x  # both at least 0
-    path = np.array([nk.theory.implicit_minimizer(x, y, alpha) for alpha in _ALPHAS])
-    return _Problem(
-        x, y, truth, halves[:_WEIGHTS] - halves[_WEIGHTS:], np.linalg.lstsq(x, y, rcond=None)[0], path
+    halves = linprog(np.ones(2 * WEIGHTS), A_eq=np.hstack([x, -x]), b_eq=y).x  # both at least 0
+    path = np.array([nk.theory.implicit_minimizer(x, y, alpha) for alpha in ALPHAS])
+    return Problem(
+        x, y, truth, halves[:WEIGHTS] - halves[WEIGHTS:], np.linalg.lstsq(x, y, rcond=None)[0], path
     )
 
 
-def _trained(problem: _Problem, alpha: float) -> np.ndarray:
+def trained(problem: Problem, alpha: float) -> np.ndarray:
     """One network for all scales: its initial weights are passed, so that it is compiled once."""
-    net, start = nk.theory.DiagonalNetwork(_WEIGHTS), np.full(_WEIGHTS, alpha)
+    net, start = nk.theory.DiagonalNetwork(WEIGHTS), np.full(WEIGHTS, alpha)
     time = 2000 / float(np.linalg.norm(problem.x, 2)) ** 2 / max(alpha**2, 0.5)
     flow = nk.GradientFlow(time=time)
     run = nk.simulate(net, {"plus": start, "minus": start}, problem.x, problem.y, flow)
     return net.weights(run.params)
 
 
-_THEORY = """\
-import matplotlib.pyplot as plt
-import numpy as np
-from scipy.optimize import linprog
-import nearkernel as nk
-
+_THEORY = """
 alpha, points, nonzero, seed = {alpha}, {points}, {nonzero}, {seed}
-x, truth = np.random.default_rng(seed).normal(size=(points, 24)), np.zeros(24)
-truth[:nonzero] = np.linspace(1.5, 0.5, nonzero) * (-1.0) ** np.arange(nonzero)
-y = x @ truth
-
-alphas = np.geomspace(1e-6, 10, 29)
-path = np.array([nk.theory.implicit_minimizer(x, y, each) for each in alphas])
-theory = nk.theory.implicit_minimizer(x, y, alpha)
-halves = linprog(np.ones(48), A_eq=np.hstack([x, -x]), b_eq=y).x
-sparse, least = halves[:24] - halves[24:], np.linalg.lstsq(x, y, rcond=None)[0]
-l1 = lambda beta: np.abs(beta).sum(axis=-1) / np.abs(sparse).sum()
-l2 = lambda beta: np.linalg.norm(beta, axis=-1) / np.linalg.norm(least)
+problem = problem_of(points, nonzero, seed)
+path, l1, l2 = problem.path, problem.l1, problem.l2
 
 _, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
-gap = np.full((24 - nonzero, 1), np.nan)  # between one curve and the next
+gap = np.full((WEIGHTS - nonzero, 1), np.nan)  # between one curve and the next
 others = np.hstack([path[:, nonzero:].T, gap]).ravel()
-one.semilogx(np.tile(np.append(alphas, np.nan), 24 - nonzero), others, color="gray", label="zero in truth")
+one.semilogx(np.tile(np.append(ALPHAS, np.nan), WEIGHTS - nonzero), others, color="grey", label="zero in truth")
 for i in range(nonzero):
-    one.semilogx(alphas, path[:, i], label=f"weight {{i}}")
-one.plot([alpha, alpha], [path.min() - 0.1, path.max() + 0.1], "--", color="gray", label="this alpha")
+    one.semilogx(ALPHAS, path[:, i], label=f"weight {{i}}")
+one.plot([alpha, alpha], [path.min() - 0.1, path.max() + 0.1], "--", color="grey", label="this alpha")
 one.set(title="Weights at the end of training", xlabel="alpha")
 
-two.semilogx(alphas, l1(path), color="C0", label="L1")
-two.semilogx(alphas, l2(path), color="C1", label="L2")
-two.plot([alpha, alpha], [1, max(l1(path).max(), l2(path).max())], "--", color="gray", label="this alpha")
+two.semilogx(ALPHAS, l1(path), color="C0", label="L1")
+two.semilogx(ALPHAS, l2(path), color="C1", label="L2")
+two.plot([alpha, alpha], [1, max(l1(path).max(), l2(path).max())], "--", color="grey", label="this alpha")
 two.set(title="Norms of the solution", xlabel="alpha")
 
+theory = nk.theory.implicit_minimizer(problem.x, problem.y, alpha)
 three.plot(theory, drawstyle="steps-mid", label="theory")
-three.plot(sparse, "o", label="least L1 norm")
-three.plot(least, "o", label="least L2 norm")
+three.plot(problem.sparse, "o", label="least L1 norm")
+three.plot(problem.least, "o", label="least L2 norm")
 three.set(title="Weights at this alpha", xlabel="weight")
 
-beta = np.linspace(-2, 2, 161)
-potential = np.array([nk.theory.implicit_potential([each], alpha) for each in beta])
-four.plot(beta, potential / nk.theory.implicit_potential([1.0], alpha), label="potential")
-four.plot(beta, np.abs(beta), "--", label="absolute value")
-four.plot(beta, beta**2, "--", label="square")
+potential = np.array([nk.theory.implicit_potential([each], alpha) for each in BETA])
+four.plot(BETA, potential / nk.theory.implicit_potential([1.0], alpha), label="potential")
+four.plot(BETA, np.abs(BETA), "--", label="absolute value")
+four.plot(BETA, BETA**2, "--", label="square")
 four.set(title="What is minimized: potential of a weight", xlabel="weight")
 """
 _CHECK = """
-net, starts, trained = nk.theory.DiagonalNetwork(24), np.array([alpha, 3.0, 0.3, 0.03, 0.003]), []
-for start in starts:
-    time = 2000 / np.linalg.norm(x, 2) ** 2 / max(start**2, 0.5)
-    params = {"plus": np.full(24, start), "minus": np.full(24, start)}
-    trained.append(net.weights(nk.simulate(net, params, x, y, nk.GradientFlow(time=time)).params))
-trained = np.array(trained)
-one.plot(np.repeat(starts, 24), trained.ravel(), "o", ms=3, color="black", label="trained")
-two.plot(starts, l1(trained), "o", color="C0", label="L1, trained")
-two.plot(starts, l2(trained), "o", color="C1", label="L2, trained")
-three.plot(trained[0], "kx", label="trained")
-"""
-_END = """
-for axes in (one, two, three, four):
-    axes.legend()
-plt.show()
+starts = np.array([alpha, *STARTS])
+betas = np.array([trained(problem, each) for each in starts])
+one.plot(np.repeat(starts, WEIGHTS), betas.ravel(), "o", ms=3, color="black", label="trained")
+two.plot(starts, l1(betas), "o", color="C0", label="L1, trained")
+two.plot(starts, l2(betas), "o", color="C1", label="L2, trained")
+three.plot(betas[0], "kx", label="trained")
 """

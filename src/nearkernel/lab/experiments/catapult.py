@@ -9,6 +9,7 @@ import nearkernel as nk
 
 from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
+from .parts.program import program
 
 _LOW, _HIGH = 1e-10, 1e6  # losses beyond are not drawn
 
@@ -52,26 +53,12 @@ class Catapult(Experiment):
         shown = self.theory()
         loss, ratio = shown.pictures
         for seed in range(5):
-            z, kernel = self._trained(seed)
+            z, kernel = trained(seed, self.width, self.output, self.ratio, self.steps)
             loss = loss.plus(self._network(_loss(z)))
             ratio = ratio.plus(self._network(self.ratio * kernel))
             shown = dataclasses.replace(shown, pictures=(loss, ratio))
             watch((seed + 1) / 5, f"network {seed + 1} of 5", shown)
         return shown
-
-    def _trained(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Outputs and kernels, relative to the first, of a network whose head is moved to the output asked for."""
-        net, x = nk.MLP(in_dim=1, widths=(self.width,), activation="relu"), np.ones((1, 1))
-        theta = net.init(jax.random.key(seed))
-        # The output is features @ head.
-        features = np.maximum(np.asarray(theta[0]["weight"]), 0) / self.width**0.5
-        moved = features.T * (self.output - float(net(theta, x)[0, 0])) / (features**2).sum()
-        theta[1] = {**theta[1], "weight": np.asarray(theta[1]["weight"]) + moved}
-        kernel = float(nk.kernels.EmpiricalNTK(net, theta)(x)[0, 0])
-        algorithm = nk.GradientDescent(self.ratio / kernel, steps=self.steps)
-        run = nk.simulate(net, theta, x, np.zeros(1), algorithm, nk.Record(["outputs", "kernel"], every=1))
-        outputs, kernels = (np.asarray(run.history[name]).reshape(-1) for name in ("outputs", "kernel"))
-        return outputs, kernels / kernel
 
     def _curve(self, name: str, y: np.ndarray, kind: str, series: int) -> Curve:
         return Curve(name, np.arange(len(y)), y, kind, series)
@@ -113,15 +100,25 @@ class Catapult(Experiment):
         )
 
     def python(self, checked: bool = False) -> str:
-        return _THEORY.format(**self.values()) + (_CHECK.format(**self.values()) if checked else "") + _END
+        return program(__name__, _THEORY + _CHECK * checked, **self.values())
 
 
-_THEORY = """\
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-import nearkernel as nk
+def trained(seed: int, width: int, output: float, ratio: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Outputs and kernels, relative to the first, of a network whose head is moved to the output asked for."""
+    net, x = nk.MLP(in_dim=1, widths=(width,), activation="relu"), np.ones((1, 1))
+    theta = net.init(jax.random.key(seed))
+    # The output is features @ head.
+    features = np.maximum(np.asarray(theta[0]["weight"]), 0) / width**0.5
+    moved = features.T * (output - float(net(theta, x)[0, 0])) / (features**2).sum()
+    theta[1] = {**theta[1], "weight": np.asarray(theta[1]["weight"]) + moved}
+    kernel = float(nk.kernels.EmpiricalNTK(net, theta)(x)[0, 0])
+    algorithm = nk.GradientDescent(ratio / kernel, steps=steps)
+    run = nk.simulate(net, theta, x, np.zeros(1), algorithm, nk.Record(["outputs", "kernel"], every=1))
+    outputs, kernels = (np.asarray(run.history[name]).reshape(-1) for name in ("outputs", "kernel"))
+    return outputs, kernels / kernel
 
+
+_THEORY = """
 ratio, width, output, steps = {ratio}, {width}, {output}, {steps}
 path = nk.theory.catapult(z=output, ntk=1.0, y=0.0, curvature=1 / width, lr=ratio, steps=steps)
 
@@ -133,24 +130,10 @@ right.plot([0, steps], [2, 2], "--", color="gray", label="stable below 2")
 right.set(title="Learning rate times the kernel", xlabel="step")
 """
 _CHECK = """
-net, x = nk.MLP(in_dim=1, widths=(width,), activation="relu"), np.ones((1, 1))
 for seed in range(5):
-    theta = net.init(jax.random.key(seed))
-    features = np.maximum(np.asarray(theta[0]["weight"]), 0) / width**0.5  # move the head to the output asked for
-    moved = features.T * (output - float(net(theta, x)[0, 0])) / (features**2).sum()
-    theta[1]["weight"] = np.asarray(theta[1]["weight"]) + moved
-    kernel = nk.kernels.EmpiricalNTK(net, theta)(x)[0, 0]
-    algorithm = nk.GradientDescent(ratio / kernel, steps=steps)
-    run = nk.simulate(net, theta, x, np.zeros(1), algorithm, nk.Record(["outputs", "kernel"], every=1))
-    left.semilogy(run.history["outputs"].ravel() ** 2 / 2, color="C1", lw=0.7, label="trained networks")
-    right.plot(ratio * run.history["kernel"].ravel() / kernel, color="C1", lw=0.7, label="trained networks")
-"""
-_END = """
-for axes in (left, right):
-    handles, labels = axes.get_legend_handles_labels()
-    once = dict(zip(labels, handles))
-    axes.legend(once.values(), once.keys())
-plt.show()
+    z, kernel = trained(seed, width, output, ratio, steps)
+    left.semilogy(z**2 / 2, color="C1", lw=0.7, label="trained networks")
+    right.plot(ratio * kernel, color="C1", lw=0.7, label="trained networks")
 """
 
 

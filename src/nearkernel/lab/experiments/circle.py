@@ -10,17 +10,18 @@ import nearkernel as nk
 
 from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
-from .parts.circle import CHECK, END, THEORY
+from .parts.circle import CHECK, THEORY
+from .parts.program import program
 from .parts.steps import course
 
-_ANGLES = np.linspace(-np.pi, np.pi, 128)
-_PARTS = 8  # in which they are forecast, as long as padded training sets: one shape is compiled
-_CHECKED = slice(0, None, 8)  # angles at which networks are compared
-_TIMES = np.geomspace(1e-3, 1e3, 61)
+ANGLES = np.linspace(-np.pi, np.pi, 128)
+PARTS = 8  # in which they are forecast, as long as padded training sets: one shape is compiled
+CHECKED = slice(0, None, 8)  # angles at which networks are compared
+TIMES = np.geomspace(1e-3, 1e3, 61)
 _AT_ONCE = 400_000  # parameters of the networks that are trained side by side
-_PART = 20  # steps between two looks
+PART = 20  # steps between two looks
 _MOST = 3000  # steps of a check
-_SINGLE = 20  # networks that are shown one by one
+SINGLE = 20  # networks that are shown one by one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,22 +78,17 @@ class Circle(Experiment):
         widths = (self.width,) * self.depth
         return nk.MLP(2, widths, 1, self.activation, weight_var=self.weight_var, bias_var=self.bias_var)
 
-    def _data(self) -> tuple[np.ndarray, np.ndarray]:
-        """Angles of the training points, where the next one is always far from the others, and targets."""
-        angles = 2 * np.pi * ((0.7 + 0.618034 * np.arange(self.points)) % 1.0) - np.pi
-        return angles, np.sin(2 * angles) + 0.5 * np.cos(angles)
-
     def _modes(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues of the tangent kernel, and the mean square of each mode's error at initialization."""
-        angles, y = self._data()
-        start, kernel = nk.kernels.nngp_and_ntk(self._net, _on_circle(angles))
+        angles, y = data(self.points)
+        start, kernel = nk.kernels.nngp_and_ntk(self._net, on_circle(angles))
         rates, modes = np.linalg.eigh(kernel)
         return rates, (modes.T @ y) ** 2 + np.einsum("ik,ij,jk->k", modes, start, modes)
 
     def _forecast(self, time: float, notes: tuple[str, ...] = ()) -> Answer:
-        angles, y = self._data()
-        first, *others = (_on_circle(part) for part in np.split(_ANGLES, _PARTS))
-        law = nk.forecast(self._net, _on_circle(angles), y, nk.GradientFlow(time), first)
+        angles, y = data(self.points)
+        first, *others = (on_circle(part) for part in np.split(ANGLES, PARTS))
+        law = nk.forecast(self._net, on_circle(angles), y, nk.GradientFlow(time), first)
         laws = [law, *(law.predict(part) for part in others)]
         mean, std = np.concatenate([law.mean for law in laws]), np.concatenate([law.std for law in laws])
         rates, strength = self._modes()
@@ -104,7 +100,7 @@ class Circle(Experiment):
             Picture(
                 "Outputs",
                 (
-                    Curve("theory", _ANGLES, mean, "line", 1, band=(mean - 2 * std, mean + 2 * std)),
+                    Curve("theory", ANGLES, mean, "line", 1, band=(mean - 2 * std, mean + 2 * std)),
                     Curve("training points", angles, y, "dots", 3),
                 ),
                 "angle",
@@ -115,8 +111,8 @@ class Circle(Experiment):
             Picture(
                 "Standard deviation over networks",
                 (
-                    Curve("theory", _ANGLES, std, "line", 1),
-                    Curve("at initialization", _ANGLES, start, "dashes", 0),
+                    Curve("theory", ANGLES, std, "line", 1),
+                    Curve("at initialization", ANGLES, start, "dashes", 0),
                 ),
                 "angle",
                 "standard deviation",
@@ -126,9 +122,9 @@ class Circle(Experiment):
             Picture(
                 "Loss on the training points",
                 (
-                    Curve("theory", _TIMES, modes(_TIMES).sum(axis=1), "line", 1),
-                    Curve("fastest mode", _TIMES, modes(_TIMES)[:, -1], "dashes", 4),
-                    Curve("slowest mode", _TIMES, modes(_TIMES)[:, 0], "dashes", 5),
+                    Curve("theory", TIMES, modes(TIMES).sum(axis=1), "line", 1),
+                    Curve("fastest mode", TIMES, modes(TIMES)[:, -1], "dashes", 4),
+                    Curve("slowest mode", TIMES, modes(TIMES)[:, 0], "dashes", 5),
                     Curve("now", [time], [loss], "dots", 3),
                 ),
                 "time",
@@ -157,24 +153,22 @@ class Circle(Experiment):
 
     def check(self, watch: Watch) -> Answer:
         time, steps, notes = self._plan()
-        theory, net, (angles, y) = self._forecast(time, notes), self._net, self._data()
-        x, parts, done = _on_circle(angles), steps // _PART, 0
+        theory, net, (angles, y) = self._forecast(time, notes), self._net, data(self.points)
+        x, parts, done = on_circle(angles), steps // PART, 0
         size, rng = self._batch(), np.random.default_rng(0)
         batches = -(-self.networks // size)
-        outputs, losses = np.empty((0, len(_ANGLES))), np.empty((0, parts + 1))
+        outputs, losses = np.empty((0, len(ANGLES))), np.empty((0, parts + 1))
         answer = theory
         watch(0.0, "compiling", theory)
         with jax.enable_x64(True):
             for batch in range(batches):
-                theta = _drawn(net, rng, size)
+                theta = drawn(net, rng, size)
                 path = []
                 for part in range(parts):
-                    theta, loss = _trained(net, theta, x, y, time / steps)
+                    theta, loss = trained(net, theta, x, y, time / steps)
                     path.append(np.asarray(loss))
                     watch((batch + (part + 1) / parts) / batches, f"networks {done + 1} to {done + size}")
-                found, loss = (
-                    np.asarray(value) for value in _observed(net, theta, x, y, _on_circle(_ANGLES))
-                )
+                found, loss = (np.asarray(value) for value in observed(net, theta, x, y, on_circle(ANGLES)))
                 outputs = np.concatenate([outputs, found])[: self.networks]
                 losses = np.concatenate([losses, np.stack([*path, loss], axis=1)])[: self.networks]
                 done = len(outputs)
@@ -190,7 +184,7 @@ class Circle(Experiment):
     def _plan(self) -> tuple[float, int, tuple[str, ...]]:
         """Time, steps of gradient descent that are as good as the flow, at least 100, and what is to be said."""
         time, least, notes = course(self.time, self._modes()[0][-1], self.depth, self.width, _MOST)
-        return time, _PART * int(np.ceil(max(100.0, least) / _PART - 1e-9)), notes
+        return time, PART * int(np.ceil(max(100.0, least) / PART - 1e-9)), notes
 
     def _compared(self, theory: Answer, outputs: np.ndarray, losses: np.ndarray, time: float) -> Answer:
         fell = losses[:, -1] <= losses[:, 0]  # not so if gradient descent left the flow
@@ -206,13 +200,13 @@ class Circle(Experiment):
         mean, std = outputs.mean(axis=0), outputs.std(axis=0, ddof=1)
         at = [1, *(k for k in (2, 4, 8, 16, 32, 64, 128) if k < parts), parts]
         loss, loss_sem = losses.mean(axis=0), losses.std(axis=0, ddof=1) / size**0.5
-        some, name, group = _ANGLES[_CHECKED], "mean of networks", f"trained, width {self.width}"
+        some, name, group = ANGLES[CHECKED], "mean of networks", f"trained, width {self.width}"
         more = (
             (
-                *(Curve("single networks", _ANGLES, z, "thin", 2, group=group) for z in outputs[:_SINGLE]),
-                Curve(name, some, mean[_CHECKED], "dots", 2, sem=std[_CHECKED] / size**0.5, group=group),
+                *(Curve("single networks", ANGLES, z, "thin", 2, group=group) for z in outputs[:SINGLE]),
+                Curve(name, some, mean[CHECKED], "dots", 2, sem=std[CHECKED] / size**0.5, group=group),
             ),
-            (Curve(name, some, std[_CHECKED], "dots", 2, sem=std[_CHECKED] / (2 * size - 2) ** 0.5),),
+            (Curve(name, some, std[CHECKED], "dots", 2, sem=std[CHECKED] / (2 * size - 2) ** 0.5),),
             (Curve(name, time * np.array(at) / parts, loss[at], "dots", 2, sem=loss_sem[at]),),
         )
         pictures = tuple(picture.plus(*curves) for picture, curves in zip(theory.pictures, more, strict=True))
@@ -223,32 +217,38 @@ class Circle(Experiment):
         values = self.values()
         if checked:
             time, steps, _ = self._plan()
-            values |= {"time": time, "steps": steps, "batch": self._batch(), "part": _PART}
-        return ("import jax\n" * checked + THEORY + CHECK * checked + END).format(**values)
+            values |= {"time": time, "steps": steps, "batch": self._batch()}
+        return program(__name__, THEORY + CHECK * checked, **values)
 
 
-def _on_circle(angles: np.ndarray) -> np.ndarray:
+def data(points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Angles of the training points, where the next one is always far from the others, and targets."""
+    angles = 2 * np.pi * ((0.7 + 0.618034 * np.arange(points)) % 1.0) - np.pi
+    return angles, np.sin(2 * angles) + 0.5 * np.cos(angles)
+
+
+def on_circle(angles: np.ndarray) -> np.ndarray:
     return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
-def _drawn(net: nk.MLP, rng: np.random.Generator, size: int) -> list[dict[str, np.ndarray]]:
+def drawn(net: nk.MLP, rng: np.random.Generator, size: int) -> list[dict[str, np.ndarray]]:
     """Networks side by side, by NumPy: JAX would compile for seconds."""
     shapes = zip(net.sizes[:-1], net.sizes[1:], strict=True)
     return [{"weight": rng.normal(size=(size, *s)), "bias": rng.normal(size=(size, s[1]))} for s in shapes]
 
 
 @jax.jit
-def _trained(net, theta, x, y, lr):
+def trained(net, theta, x, y, lr):
     """Networks some steps later, and their losses before."""
 
     def one(theta):
-        run = nk.simulate(net, theta, x, y, nk.GradientDescent(lr, _PART), nk.Record(every=_PART))
+        run = nk.simulate(net, theta, x, y, nk.GradientDescent(lr, PART), nk.Record(every=PART))
         return run.params, run.history["loss"][0]
 
     return jax.vmap(one)(theta)
 
 
 @jax.jit
-def _observed(net, theta, x, y, new):
+def observed(net, theta, x, y, new):
     """Outputs at new inputs, and losses."""
     return jax.vmap(lambda p: (net(p, new)[:, 0], 0.5 * ((net(p, x)[:, 0] - y) ** 2).sum()))(theta)

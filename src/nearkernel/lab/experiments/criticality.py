@@ -1,7 +1,6 @@
 """What depth does to signals: ordered, chaotic, and the line between."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ import nearkernel as nk
 from ..._base.settings import setting
 from ...activations.formula import LONGEST, formula, is_formula
 from .. import Answer, Curve, Experiment, Heat, Number, Picture, Preset, Watch
+from .parts.program import program
 from .parts.signals import (
     ALIKE,
     BIAS_VARS,
@@ -71,9 +71,13 @@ class Criticality(Experiment):
 
     def check(self, watch: Watch) -> Answer:
         theory = shown = self.theory()
-        for drawn in drawn_layers(self, watch):
-            shown = dataclasses.replace(theory, pictures=self._compared(theory.pictures, drawn))
-            watch(len(drawn) / NETWORKS, f"network {len(drawn)} of {NETWORKS}", shown)
+        function, known = known_of(self.activation).function, 0
+        for share, drawn in drawn_layers(function, self.weight_var, self.bias_var, self.depth, self.width):
+            new = len(drawn) > known
+            if new:
+                shown = dataclasses.replace(theory, pictures=self._compared(theory.pictures, drawn))
+            known = len(drawn)
+            watch(share, f"network {known} of {NETWORKS}", shown if new else None)
         return shown
 
     def _compared(self, pictures: tuple[Picture, ...], drawn: np.ndarray) -> tuple[Picture, ...]:
@@ -92,7 +96,7 @@ class Criticality(Experiment):
         return tuple(picture.plus(*own) for picture, own in zip(pictures, parts, strict=True))
 
     def _diagram(self, known: Known) -> Picture:
-        parts: list[Any] = [Heat("ln χ", WEIGHT_VARS, BIAS_VARS, known.heat, diverging=True)]
+        parts: list[Heat | Curve] = [Heat("ln χ", WEIGHT_VARS, BIAS_VARS, known.heat, diverging=True)]
         if len(known.line):
             parts.append(Curve("χ = 1", known.line[:, 0], known.line[:, 1], "line", 0))
         if known.at.ok:
@@ -102,8 +106,10 @@ class Criticality(Experiment):
             "Phases", tuple(parts), "weight variance", "bias variance", x_range=(0.1, 5), y_range=(-0.02, 1)
         )
 
-    def _over_depth(self, known: Known, point: Any) -> tuple[Picture, ...]:
-        kernels, correlations, growth = flow(self, known)
+    def _over_depth(self, known: Known, point: nk.results.PhaseDiagramResult) -> tuple[Picture, ...]:
+        kernels, correlations, growth = flow(
+            known.function, known.most, self.weight_var, self.bias_var, self.depth
+        )
         layers, ends = np.arange(1, self.depth + 1), [1, self.depth]
         sizes = [
             Curve(f"from {square:g}", layers, kernels[:, i], "line", 1 + i)
@@ -132,7 +138,7 @@ class Criticality(Experiment):
             ),
         )  # fmt: skip
 
-    def _numbers(self, known: Known, point: Any) -> tuple[Number, ...]:
+    def _numbers(self, known: Known, point: nk.results.PhaseDiagramResult) -> tuple[Number, ...]:
         here = (
             Number("phase", str(point.phase[0, 0]), "of deep networks with these variances"),
             Number(
@@ -165,7 +171,7 @@ class Criticality(Experiment):
     def python(self, checked: bool = False) -> str:
         known = known_of(self.activation)
         values = {**self.values(), "function": _typed(self.activation.strip()), "most": float(known.most)}
-        return _THEORY.format(**values) + (_CHECK.format(**values) if checked else "") + _END
+        return program(__name__, _THEORY + _CHECK * checked, **values)
 
 
 def _typed(activation: str) -> str:
@@ -173,101 +179,46 @@ def _typed(activation: str) -> str:
     return f"lambda z: {formula(activation).source}" if is_formula(activation) else repr(activation)
 
 
-def _said(value: Any) -> float | str:
+def _said(value: np.ndarray | float) -> float | str:
     number = float(np.squeeze(value))
     return number if np.isfinite(number) else "none" if np.isnan(number) else "infinite"
 
 
-_THEORY = """\
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import nearkernel as nk
-
-weight_var, bias_var, depth = {weight_var}, {bias_var}, {depth}
+_THEORY = """
+weight_var, bias_var, depth, width, most = {weight_var}, {bias_var}, {depth}, {width}, {most}
 function = nk.activations.get({function})
 critical = nk.critical(function)
-weight_vars, bias_vars = np.linspace(0.1, 5, 36), np.linspace(0, 1, 21)
-phases = nk.statistics.phase_diagram(function, weight_vars, bias_vars)
+phases = nk.statistics.phase_diagram(function, WEIGHT_VARS, BIAS_VARS)
 end = nk.statistics.phase_diagram(function, [weight_var], [bias_var])
 print(critical.message, "Here:", end.phase[0, 0])
-
-squares, start = np.array([0.25, 1, 4]), np.array([0, 0.9])  # of inputs; correlations with the second
-least, most = 1e-12, {most}  # beyond, signals have died or exploded
-kernel = bias_var + weight_var * squares
-alike, growth = (bias_var + weight_var * start) / kernel[1], 1.0
-kernel = np.minimum(kernel, most)
-rows = [(kernel, alike, growth)]
-for _ in range(depth - 1):
-    at = nk.theory.moments(function, kernel)
-    growth = growth * weight_var * at.slope[1]
-    new = bias_var + weight_var * at.value
-    if kernel[1] < most:
-        pair, _ = nk.theory.dual(function, kernel[1], kernel[1], alike)
-        alike = np.clip((bias_var + weight_var * pair) / max(new[1], 1e-300), -1, 1)
-    kernel = np.clip(new, least, most)
-    rows.append((kernel, alike, growth))
-kernels, correlations, growths = (np.array(column) for column in zip(*rows))
-alive = (kernels > least) & (kernels < most)
-kernels, growths = np.where(alive, kernels, np.nan), np.where(kernels[:, 1] < most, growths, np.nan)
-correlations = np.where(alive[:, 1:2], correlations, np.nan)
+kernels, correlations, growths = flow(function, most, weight_var, bias_var, depth)
 
 _, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
 heat = np.log(np.clip(phases.chi_perp.T, np.exp(-1), np.exp(1)))
-one.pcolormesh(weight_vars, bias_vars, heat, cmap="RdBu_r", vmin=-1, vmax=1)
-one.plot(*phases.critical_line.T, color="gray", label="χ = 1")
+one.pcolormesh(WEIGHT_VARS, BIAS_VARS, heat, cmap="RdBu_r", vmin=-1, vmax=1)
+one.plot(*phases.critical_line.T, color="grey", label="χ = 1")
 one.plot([critical.weight_var], [critical.bias_var], "o", label="critical point")
 one.plot([weight_var], [bias_var], "o", label="here")
 one.set(title="Phases", xlabel="weight_var", ylabel="bias_var", xlim=(0.1, 5), ylim=(-0.02, 1))
 
 layers = np.arange(1, depth + 1)
 for i in range(3):
-    two.plot(layers, kernels[:, i], color=f"C{{i}}", label=f"from {{squares[i]:g}}")
-two.plot([1, depth], [end.kernel[0, 0]] * 2, "--", color="gray", label="fixed point")
+    two.plot(layers, kernels[:, i], color=f"C{{i}}", label=f"from {{SQUARES[i]:g}}")
+two.plot([1, depth], [end.kernel[0, 0]] * 2, "--", color="grey", label="fixed point")
 two.set(title="Size of signals", xlabel="layer", yscale="log")
 for i in range(2):
-    three.plot(layers, correlations[:, i], color=f"C{{i}}", label=f"from {{start[i]:g}}")
-three.plot([1, depth], [end.correlation[0, 0]] * 2, "--", color="gray", label="fixed point")
+    three.plot(layers, correlations[:, i], color=f"C{{i}}", label=f"from {{ALIKE[i]:g}}")
+three.plot([1, depth], [end.correlation[0, 0]] * 2, "--", color="grey", label="fixed point")
 three.set(title="Correlation of two inputs", xlabel="layer")
 four.semilogy(layers, growths, label="squared")
 four.set(title="Growth of a small change, and of gradients", xlabel="layer")
 """
 _CHECK = """
-angles = np.arccos(np.append([1, 1, 1], start))
-x = np.sqrt(2 * np.append(squares, [1, 1]))[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
-forward = jax.jit(lambda z, dz: jax.jvp(function, (z,), (dz,)))
-width, rng, drawn = {width}, np.random.default_rng(0), []
-
-
-def seen(z, dz, start):
-    square = (z**2).mean(axis=2)
-    pair, norm = (z[:, 1:2] * z[:, 3:]).mean(axis=2), np.sqrt(square[:, 1:2] * square[:, 3:])
-    alike = np.divide(pair, norm, out=np.ones_like(pair), where=norm > 0)
-    return np.column_stack([square[:, :3], alike, (dz[:, 1] ** 2).sum(axis=1) / (start[:, 1] ** 2).sum(axis=1)])
-
-
-with jax.enable_x64(True), np.errstate(all="ignore"):
-    for _ in range(10):  # ten networks at a time
-        z = weight_var**0.5 * x @ rng.normal(size=(10, 2, width)) / 2**0.5
-        z = z + bias_var**0.5 * rng.normal(size=(10, 1, width))
-        dz = before = rng.normal(size=z.shape)  # a small change
-        rows = [seen(z, dz, before)]
-        for _ in range(depth - 1):
-            s, ds = (np.asarray(a) for a in forward(z, dz))
-            weight = weight_var**0.5 * rng.normal(size=(10, width, width)) / width**0.5
-            z, dz = s @ weight + bias_var**0.5 * rng.normal(size=(10, 1, width)), ds @ weight
-            rows.append(seen(z, dz, before))
-        drawn.append(np.stack(rows, axis=1))
-    drawn = np.concatenate(drawn)
+*_, (_, drawn) = drawn_layers(function, weight_var, bias_var, depth, width)
+with np.errstate(all="ignore"):
     mean, sem = drawn.mean(axis=0), drawn.std(axis=0, ddof=1) / 10
-names = [f"from {{each:g}}" for each in (*squares, *start)] + ["squared"]
+names = [f"from {{each:g}}" for each in (*SQUARES, *ALIKE)] + ["squared"]
 for i, axes in enumerate((two, two, two, three, three, four)):
     axes.plot(layers, mean[:, i], "o", ms=4, color=f"C{{(0, 1, 2, 0, 1, 0)[i]}}", label=f"{{names[i]}}, drawn")
     axes.errorbar(layers, mean[:, i], sem[:, i], fmt="none", ecolor="gray")
-"""
-_END = """
-for axes in (one, two, three, four):
-    axes.legend()
-plt.show()
 """

@@ -10,15 +10,16 @@ import nearkernel as nk
 
 from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
-from .parts.deep_linear import CHECK, END, THEORY
+from .parts.deep_linear import CHECK, THEORY
+from .parts.program import program
 
-_INPUTS = 30
-_DEPTHS = (0, 1, 2, 4, 7, 12, 20, 30)
-_VARIANCES = np.geomspace(0.1, 4.0, 31)
-_PLACES = np.linspace(-1.0, 2.0, 61)
-_CHECKED = slice(0, None, 3)  # variances and places at which networks are compared
+INPUTS = 30
+DEPTHS = (0, 1, 2, 4, 7, 12, 20, 30)
+VARIANCES = np.geomspace(0.1, 4.0, 31)
+PLACES = np.linspace(-1.0, 2.0, 61)
+CHECKED = slice(0, None, 3)  # variances and places at which networks are compared
 _NORMALS, _AT_ONCE = 2e8, 3e6  # random numbers of a check, in all and at a time
-_FEWEST = 40  # networks that must share the weight
+FEWEST = 40  # networks that must share the weight
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,9 +52,9 @@ class DeepLinear(Experiment):
         ),
     )
 
-    depth: int = setting(5, "Hidden layers.", low=0, high=_DEPTHS[-1])
+    depth: int = setting(5, "Hidden layers.", low=0, high=DEPTHS[-1])
     width: int = setting(20, "Neurons in each hidden layer.", low=1, high=200, log=True)
-    points: int = setting(10, f"Data points, each with {_INPUTS} inputs and no noise.", low=1, high=_INPUTS)
+    points: int = setting(10, f"Data points, each with {INPUTS} inputs and no noise.", low=1, high=INPUTS)
     prior_var: float = setting(1.0, "Variance of the weights, times fan-in.", low=0.1, high=4.0, log=True)
     signal: float = setting(
         0.4, "Length of the true weights; the prior expects about 1.", low=0.1, high=3.0, log=True
@@ -63,7 +64,7 @@ class DeepLinear(Experiment):
     def theory(self) -> Answer:
         x, y, truth = self._data()
         layers, stats = (self.width,) * self.depth, nk.theory
-        depths = sorted({*_DEPTHS, self.depth})
+        depths = sorted({*DEPTHS, self.depth})
         best = {n: _best(self.points, self.signal, self.seed, self.width, n) for n in depths}
         evidence = lambda n, v: stats.deep_linear_log_evidence(x, y, (self.width,) * n, v)
         here = stats.deep_linear_posterior(x, y, layers, self.prior_var)
@@ -91,7 +92,7 @@ class DeepLinear(Experiment):
             Picture(
                 "Evidence over the prior variance",
                 (
-                    Curve("your depth", _VARIANCES, [evidence(self.depth, v) for v in _VARIANCES], "line", 1),
+                    Curve("your depth", VARIANCES, [evidence(self.depth, v) for v in VARIANCES], "line", 1),
                     Curve("best", [best[self.depth][0]], [best[self.depth][1]], "dots", 2),
                     chosen(self.prior_var),
                 ),
@@ -106,15 +107,10 @@ class DeepLinear(Experiment):
         return Answer(pictures, self._numbers(here, best[self.depth][0]))
 
     def _data(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return _data(self.points, self.signal, self.seed)
-
-    def _line(self, x: np.ndarray) -> np.ndarray:
-        """From the first point, at 0, to a new one, at 1."""
-        new = np.random.default_rng([self.seed, 1]).normal(size=_INPUTS)
-        return x[0] + _PLACES[:, None] * (new - x[0])
+        return data(self.points, self.signal, self.seed)
 
     def _predictions(self, x, y, truth, here) -> Picture:
-        line = self._line(x)
+        line = line_from(x[0], self.seed)
         flat = nk.theory.deep_linear_posterior(x, y, (), self.prior_var)
         curves = []
         for name, law, kind, series in (
@@ -122,11 +118,11 @@ class DeepLinear(Experiment):
             ("this network", here, "line", 1),
         ):
             mean, std = law.mean(line), law.std(line)
-            curves.append(Curve(name, _PLACES, mean, kind, series, band=(mean - std, mean + std)))
+            curves.append(Curve(name, PLACES, mean, kind, series, band=(mean - std, mean + std)))
         top = np.abs(line @ truth).max() + 2.5
         return Picture(
             "Predictions and their standard deviation",
-            (*curves, Curve("truth", _PLACES, line @ truth, "dashes", 3)),
+            (*curves, Curve("truth", PLACES, line @ truth, "dashes", 3)),
             "from a data point (0) to a new one (1)",
             "output",
             y_range=(-top, top),
@@ -134,7 +130,7 @@ class DeepLinear(Experiment):
 
     def _numbers(self, here, best: float) -> tuple[Number, ...]:
         layers, t = (self.width,) * self.depth, float(here.theta @ here.theta)
-        own = _INPUTS * t / self.points
+        own = INPUTS * t / self.points
         return (
             Number("ln Z", here.log_evidence, "log evidence: how probable the data are under the prior"),
             Number("best prior variance", best, "largest evidence at this depth and width"),
@@ -145,7 +141,7 @@ class DeepLinear(Experiment):
             ),
             Number(
                 "scale",
-                _INPUTS * here.scale,
+                INPUTS * here.scale,
                 "variance away from the data; 1 without hidden layers and prior variance 1",
             ),
             Number(
@@ -165,7 +161,9 @@ class DeepLinear(Experiment):
         rng, scales = np.random.default_rng([self.seed, 2]), np.empty((0, self.depth))
         while (done := len(scales)) < count:
             tell = lambda layer, done=done: watch(done / count, f"layer {layer} of networks from {done + 1}")
-            scales = np.concatenate([scales, self._drawn(rng, min(batch, count - done), tell)])
+            scales = np.concatenate(
+                [scales, drawn(rng, min(batch, count - done), self.depth, self.width, tell)]
+            )
             watch(len(scales) / count, f"{len(scales)} of {count} networks", self._compared(theory, scales))
         return self._compared(theory, scales)
 
@@ -174,43 +172,22 @@ class DeepLinear(Experiment):
         each = self.width * (1 + max(0, self.depth - 1) * self.width)
         return int(np.clip(_NORMALS / each, 300, 30_000)), int(np.clip(_AT_ONCE / self.width**2, 1, 3000))
 
-    def _drawn(self, rng: np.random.Generator, size: int, tell: Callable[[int], None]) -> np.ndarray:
-        """S of networks of prior variance 1 with 1, 2, ... hidden layers, (size, depth).
-
-        Given all layers but the first, the weights theta are Gaussian of variance S = |W^(L+1) ... W^(2)|^2 / inputs.
-        """
-        row, found = rng.normal(size=(size, 1, self.width)) / self.width**0.5, []
-        for layer in range(self.depth):
-            if layer:
-                row = row @ (rng.normal(size=(size, self.width, self.width)) / self.width**0.5)
-            found.append((row**2).sum(axis=(1, 2)) / _INPUTS)
-            tell(layer + 1)
-        return np.stack(found, axis=1)
-
     def _compared(self, theory: Answer, scales: np.ndarray) -> Answer:
         x, y, _ = self._data()
-        gram, law = x @ x.T, nk.theory.deep_linear_posterior(x, y, ())
-        t, log_det = y @ np.linalg.solve(gram, y), np.linalg.slogdet(gram)[1]
-
-        def weighed(s: np.ndarray) -> tuple[float, float, np.ndarray]:
-            """ln of the mean density of the data over networks with these S, its standard error, and weights."""
-            logs = -0.5 * (log_det + self.points * np.log(2 * np.pi * s) + t / s)
-            shares = np.exp(logs - logs.max())
-            mean, weights = shares.mean(), shares / shares.sum()
-            few = np.nan if weights @ weights > 1 / _FEWEST else 0.0  # one network alone explains the data
-            return logs.max() + np.log(mean) + few, shares.std() / mean / len(s) ** 0.5 + few, weights + few
-
-        depths, variances = np.arange(1, self.depth + 1), _VARIANCES[_CHECKED]
-        over_depth = np.transpose([weighed(self.prior_var ** (n + 1) * scales[:, n - 1])[:2] for n in depths])
-        over_var = np.transpose([weighed(v ** (self.depth + 1) * scales[:, -1])[:2] for v in variances])
-        own, line = self.prior_var ** (self.depth + 1) * scales[:, -1], self._line(x)[_CHECKED]
-        weights = weighed(own)[2]
+        law = nk.theory.deep_linear_posterior(x, y, ())
+        depths, variances = np.arange(1, self.depth + 1), VARIANCES[CHECKED]
+        over_depth = np.transpose(
+            [weighed(self.prior_var ** (n + 1) * scales[:, n - 1], x, y)[:2] for n in depths]
+        )
+        over_var = np.transpose([weighed(v ** (self.depth + 1) * scales[:, -1], x, y)[:2] for v in variances])
+        own, line = self.prior_var ** (self.depth + 1) * scales[:, -1], line_from(x[0], self.seed)[CHECKED]
+        weights = weighed(own, x, y)[2]
         scale, away = weights @ own, law.perp(line)
         upper, error = law.mean(line) + away * scale**0.5, (weights**2 @ (own - scale) ** 2 / scale) ** 0.5
         dots = (
             ("drawn networks", depths, over_depth[0], over_depth[1]),
             ("drawn networks", variances, over_var[0], over_var[1]),
-            ("drawn networks, upper edge", _PLACES[_CHECKED], upper, 0.5 * away * error),
+            ("drawn networks, upper edge", PLACES[CHECKED], upper, 0.5 * away * error),
         )
         pictures = tuple(
             picture.plus(Curve(name, at, z, "dots", 4, sem=sem))
@@ -218,33 +195,66 @@ class DeepLinear(Experiment):
         )
         known = np.isfinite(np.concatenate([over_depth[0], over_var[0]])).all()
         note = (
-            f"Where fewer than about {_FEWEST} of {len(scales)} networks explain the data, no point is drawn."
+            f"Where fewer than about {FEWEST} of {len(scales)} networks explain the data, no point is drawn."
         )
         return Answer(pictures, theory.numbers, () if known else (note,))
 
     def python(self, checked: bool = False) -> str:
         count, batch = self._sizes()
-        drawn = (
-            CHECK.format(count=count, batch=batch, seed=self.seed, fewest=_FEWEST)
-            if checked and self.depth
-            else ""
-        )
-        return THEORY.format(inputs=_INPUTS, depths=_DEPTHS, **self.values()) + drawn + END
+        lines = THEORY + CHECK * (checked and self.depth > 0)
+        return program(__name__, lines, count=count, batch=batch, **self.values())
 
 
-def _data(points: int, signal: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def data(points: int, signal: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Inputs, targets, true weights; more points keep those that were there."""
     rng = np.random.default_rng(seed)
-    truth = rng.normal(size=_INPUTS)
+    truth = rng.normal(size=INPUTS)
     truth *= signal / np.linalg.norm(truth)
-    x = rng.normal(size=(_INPUTS, _INPUTS))[:points]
+    x = rng.normal(size=(INPUTS, INPUTS))[:points]
     return x, x @ truth, truth
+
+
+def line_from(point: np.ndarray, seed: int) -> np.ndarray:
+    """Places on a line from a point, at 0, to a new one, at 1."""
+    new = np.random.default_rng([seed, 1]).normal(size=INPUTS)
+    return point + PLACES[:, None] * (new - point)
+
+
+def drawn(
+    rng: np.random.Generator,
+    size: int,
+    depth: int,
+    width: int,
+    tell: Callable[[int], None] = lambda layer: None,
+) -> np.ndarray:
+    """S of networks of prior variance 1 with 1, 2, ... hidden layers, (size, depth).
+
+    Given all layers but the first, the weights theta are Gaussian of variance S = |W^(L+1) ... W^(2)|^2 / inputs.
+    """
+    row, found = rng.normal(size=(size, 1, width)) / width**0.5, []
+    for layer in range(depth):
+        if layer:
+            row = row @ (rng.normal(size=(size, width, width)) / width**0.5)
+        found.append((row**2).sum(axis=(1, 2)) / INPUTS)
+        tell(layer + 1)
+    return np.stack(found, axis=1)
+
+
+def weighed(s: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, float, np.ndarray]:
+    """ln of the mean density of the data over networks with these S, its standard error, and weights."""
+    gram = x @ x.T
+    t, log_det = y @ np.linalg.solve(gram, y), np.linalg.slogdet(gram)[1]
+    logs = -0.5 * (log_det + len(y) * np.log(2 * np.pi * s) + t / s)
+    shares = np.exp(logs - logs.max())
+    mean, weights = shares.mean(), shares / shares.sum()
+    few = np.nan if weights @ weights > 1 / FEWEST else 0.0  # one network alone explains the data
+    return logs.max() + np.log(mean) + few, shares.std() / mean / len(s) ** 0.5 + few, weights + few
 
 
 # It takes ten times as long as an evidence, and the others move while it stays.
 @functools.lru_cache(maxsize=256)
 def _best(points: int, signal: float, seed: int, width: int, depth: int) -> tuple[float, float]:
     """The best prior variance and its evidence."""
-    x, y, _ = _data(points, signal, seed)
+    x, y, _ = data(points, signal, seed)
     best = nk.theory.best_prior_var(x, y, (width,) * depth)
     return best, nk.theory.deep_linear_log_evidence(x, y, (width,) * depth, best)

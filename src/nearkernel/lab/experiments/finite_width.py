@@ -12,10 +12,11 @@ import nearkernel as nk
 
 from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
+from .parts.program import program
 
-_X, _Y = np.array([[-1.0], [0.7]]), np.array([0.8, -0.5])
-_BINS, _SIDES = 40, 4.0  # of the histogram, and standard deviations that it reaches to each side
-_BATCH = 500
+X, Y = np.array([[-1.0], [0.7]]), np.array([0.8, -0.5])
+BINS, SIDES = 40, 4.0  # of the histogram, and standard deviations that it reaches to each side
+BATCH = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,17 +63,17 @@ class FiniteWidth(Experiment):
         doubts = tuple(str(each.message) for each in told if each.category is UserWarning)
         mean, std = float(law.mean[0]), float(law.std[0])
         wide, spread = float(law.terms[0][0]), float(np.sqrt(law.cov_terms[0][0, 0]))
-        at = mean + std * np.linspace(-_SIDES, _SIDES, 161)
+        at = mean + std * np.linspace(-SIDES, SIDES, 161)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it is negative far out is said in words
             density = law.density(at[:, None])[:, 0]
-        gauss = _gauss(at, mean, std)
+        gauss = normal(at, mean, std)
         order = "to order 1/n"
         pictures = (
             Picture(
                 "Distribution of f*",
                 (
-                    Curve("infinitely wide", at, _gauss(at, wide, spread), "dashes", 0),
+                    Curve("infinitely wide", at, normal(at, wide, spread), "dashes", 0),
                     Curve("Gaussian", at, gauss, "dashes", 2, group=order),
                     Curve("four cumulants", at, density, "line", 1, group=order),
                 ),
@@ -108,13 +109,13 @@ class FiniteWidth(Experiment):
         theory, found, drawn = self.theory(), np.zeros(0), 0
         net, answer = self._net, theory
         with jax.enable_x64(True):
-            batches = -(-self.networks // _BATCH)
+            batches = -(-self.networks // BATCH)
             for batch in range(batches):
-                words = f"training networks {drawn + 1} to {drawn + _BATCH}"
+                words = f"training networks {drawn + 1} to {drawn + BATCH}"
                 watch(batch / batches, words, answer)
-                keys = jax.random.split(jax.random.key(batch), _BATCH)
-                trained = np.asarray(_trained(net, keys, self._lr(), np.array([[self.place]]), self.steps))
-                drawn += _BATCH
+                keys = jax.random.split(jax.random.key(batch), BATCH)
+                trained = np.asarray(outputs_of(net, keys, self._lr(), np.array([[self.place]]), self.steps))
+                drawn += BATCH
                 found = np.concatenate([found, trained[np.isfinite(trained)]])
                 answer = self._beside(theory, found, drawn)
         return answer
@@ -122,7 +123,7 @@ class FiniteWidth(Experiment):
     def _beside(self, theory: Answer, found: np.ndarray, drawn: int) -> Answer:
         law, difference = theory.pictures
         low, high = law.x_range  # type: ignore[misc]
-        counts, edges = np.histogram(found, _BINS, (low, high))
+        counts, edges = np.histogram(found, BINS, (low, high))
         width = edges[1] - edges[0]
         at, scale = (edges[1:] + edges[:-1]) / 2, 1 / (len(found) * width)
         mean, std = (number.value for number in theory.numbers[:2])
@@ -132,7 +133,7 @@ class FiniteWidth(Experiment):
             dataclasses.replace(
                 law, parts=(Curve(trained, at, bars, "bars", 5, group=f"{len(found)} of them"), *law.parts)
             ),
-            difference.plus(Curve(trained, at, bars - _gauss(at, mean, std), "dots", 5, sem=sem)),  # type: ignore[arg-type]
+            difference.plus(Curve(trained, at, bars - normal(at, mean, std), "dots", 5, sem=sem)),  # type: ignore[arg-type]
         )
         lost = f"{drawn - len(found)} networks diverged and are left out."
         return Answer(
@@ -148,18 +149,17 @@ class FiniteWidth(Experiment):
         )
 
     def _lr(self) -> float:
-        return _rate(self.activation, self.weight_var, self.bias_var)
+        return rate(self.activation, self.weight_var, self.bias_var)
 
     def _law(self):
         algorithm = nk.GradientDescent(self._lr(), steps=self.steps)
-        return nk.forecast(self._net, _X, _Y, algorithm, np.array([[self.place]]), theory=nk.FiniteWidth())
+        return nk.forecast(self._net, X, Y, algorithm, np.array([[self.place]]), order=1)
 
     def python(self, checked: bool = False) -> str:
-        values = {**self.values(), "batch": _BATCH, "batches": -(-self.networks // _BATCH)}
-        return (_THEORY + _CHECK * checked + _CURVES + _END).format(**values)
+        return program(__name__, _THEORY + _CHECK * checked + _CURVES, **self.values())
 
 
-def _gauss(f: np.ndarray, mean: float, std: float) -> np.ndarray:
+def normal(f: np.ndarray, mean: float, std: float) -> np.ndarray:
     return np.exp(-(((f - mean) / std) ** 2) / 2) / (std * math.sqrt(2 * math.pi))
 
 
@@ -177,67 +177,51 @@ def _measured(found: np.ndarray) -> tuple[Number, ...]:
 
 
 @functools.cache
-def _rate(activation: str, weight_var: float, bias_var: float) -> float:
+def rate(activation: str, weight_var: float, bias_var: float) -> float:
     """Half of the rate of a wide network, since kernels of narrow ones scatter."""
     net = nk.MLP(1, (8,), 1, activation, weight_var=weight_var, bias_var=bias_var)
-    return 0.5 / float(np.linalg.eigvalsh(nk.kernels.NTK(net)(_X))[-1])
+    return 0.5 / float(np.linalg.eigvalsh(nk.kernels.NTK(net)(X))[-1])
 
 
 @functools.partial(jax.jit, static_argnums=4)
-def _trained(net, keys, lr, new, steps):
+def outputs_of(net, keys, lr, new, steps):
     """The output of each network after training."""
 
     def one(key):
-        run = nk.simulate(net, net.init(key), _X, _Y, nk.GradientDescent(lr, steps=steps))
+        run = nk.simulate(net, net.init(key), X, Y, nk.GradientDescent(lr, steps=steps))
         return net(run.params, new)[0, 0]
 
     return jax.vmap(one)(keys)
 
 
-_THEORY = """\
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-import nearkernel as nk
+_THEORY = """
 
-x, y, new = np.array([[-1.0], [0.7]]), np.array([0.8, -0.5]), np.array([[{place}]])
+new = np.array([[{place}]])
 net = nk.MLP(1, ({width},), 1, {activation!r}, weight_var={weight_var}, bias_var={bias_var})
-algorithm = nk.GradientDescent(0.5 / np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1], steps={steps})
+lr, steps = rate({activation!r}, {weight_var}, {bias_var}), {steps}
 
-law = nk.forecast(net, x, y, algorithm, new, theory=nk.FiniteWidth())
+law = nk.forecast(net, X, Y, nk.GradientDescent(lr, steps=steps), new, order=1)
 print("skewness", law.skewness, "excess kurtosis", law.kurtosis)
-gauss = lambda f, mean, std: np.exp(-(((f - mean) / std) ** 2) / 2) / (std * np.sqrt(2 * np.pi))
 mean, std = law.mean[0], law.std[0]
-at = mean + std * np.linspace(-4, 4, 161)
+at = mean + std * np.linspace(-SIDES, SIDES, 161)
 _, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
 """
-_CHECK = """
-
-@jax.jit
-@jax.vmap
-def trained(key):
-    return net(nk.simulate(net, net.init(key), x, y, algorithm).params, new)[0, 0]
-
-
-with jax.enable_x64(True):
-    found = [trained(jax.random.split(jax.random.key(i), {batch})) for i in range({batches})]
+_CHECK = """with jax.enable_x64(True):
+    keys = [jax.random.split(jax.random.key(i), BATCH) for i in range(-(-{networks} // BATCH))]
+    found = [outputs_of(net, each, lr, new, steps) for each in keys]
 found = np.concatenate(found)
 found = found[np.isfinite(found)]
-counts, edges = np.histogram(found, 40, (at[0], at[-1]))
+counts, edges = np.histogram(found, BINS, (at[0], at[-1]))
 middles, scale = (edges[1:] + edges[:-1]) / 2, 1 / (len(found) * (edges[1] - edges[0]))
 left.bar(middles, counts * scale, edges[1] - edges[0], alpha=0.5, label="trained networks")
 sem = np.sqrt(np.maximum(counts, 1)) * scale
-right.errorbar(middles, counts * scale - gauss(middles, mean, std), sem, fmt="o", label="trained networks")
+right.errorbar(middles, counts * scale - normal(middles, mean, std), sem, fmt="o", label="trained networks")
 """
 _CURVES = """
-left.plot(at, gauss(at, law.terms[0][0], law.cov_terms[0][0, 0] ** 0.5), "--", color="gray", label="infinitely wide")
-left.plot(at, gauss(at, mean, std), "--", label="Gaussian")
+left.plot(at, normal(at, law.terms[0][0], law.cov_terms[0][0, 0] ** 0.5), "--", color="grey", label="infinitely wide")
+left.plot(at, normal(at, mean, std), "--", label="Gaussian")
 left.plot(at, law.density(at[:, None])[:, 0], label="four cumulants")
 left.set(title="Distribution of f*", xlabel="f*")
-right.plot(at, law.density(at[:, None])[:, 0] - gauss(at, mean, std), label="four cumulants − Gaussian")
+right.plot(at, law.density(at[:, None])[:, 0] - normal(at, mean, std), label="four cumulants − Gaussian")
 right.set(title="Deviation from the Gaussian", xlabel="f*")
-"""
-_END = """
-left.legend(), right.legend()
-plt.show()
 """

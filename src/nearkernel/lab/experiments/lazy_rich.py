@@ -11,13 +11,14 @@ import nearkernel as nk
 
 from ..._base.settings import Points, setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
-from .parts.lazy_rich import CHECK, END, THEORY
+from .parts.lazy_rich import CHECK, THEORY
+from .parts.program import program
 
-_GRID = np.linspace(-2, 2, 41)[:, None]
-_MIDDLE = 20  # where the grid is 0
-STEPS, _EVERY = 100, 5  # steps of gradient descent, and how many are between two looks
+GRID = np.linspace(-2, 2, 41)[:, None]
+MIDDLE = 20  # where the grid is 0
+STEPS, EVERY = 100, 5  # steps of gradient descent, and how many are between two looks
 _NETWORKS, _BATCH = 12, 4
-_CLOUDS = nk.MeanField(neurons=512, scrambles=2, every=_EVERY)
+CLOUDS = nk.forecasts.Clouds(neurons=512, scrambles=2, every=EVERY)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +60,7 @@ class LazyRich(Experiment):
         1.0, "γ₀: how far features move; 0 is a kernel machine.", low=0.03, high=3, log=True
     )
     step: int = setting(
-        STEPS, "Training step that is shown, rounded to multiples of 5.", low=_EVERY, high=STEPS
+        STEPS, "Training step that is shown, rounded to multiples of 5.", low=EVERY, high=STEPS
     )
     points: Points = setting(
         ((-1.2, 0.2), (-0.5, -0.6), (0.3, 0.7), (1.1, 0.1)),
@@ -78,8 +79,8 @@ class LazyRich(Experiment):
         x, y = self._data()
         known = _known(self.points, self.richness, self.activation, self.weight_var, self.bias_var)
         law = known.law.at(self._at)
-        lazy = nk.forecast(self._net("ntk"), x, y, nk.GradientDescent(known.lr, steps=self._at), _GRID)
-        grid, steps, wide = _GRID[:, 0], np.arange(STEPS + 1), "infinitely wide"
+        lazy = nk.forecast(self._net("ntk"), x, y, nk.GradientDescent(known.lr, steps=self._at), GRID)
+        grid, steps, wide = GRID[:, 0], np.arange(STEPS + 1), "infinitely wide"
         pictures = (
             Picture(
                 "Functions learned",
@@ -130,7 +131,7 @@ class LazyRich(Experiment):
         )
 
     def check(self, watch: Watch) -> Answer:
-        theory, (x, y), found = self.theory(), self._data(), np.zeros((0, len(_GRID)))
+        theory, (x, y), found = self.theory(), self._data(), np.zeros((0, len(GRID)))
         model = self._model()
         lr = self.richness**2 * _rate(self._net("ntk"), x)
         answer, rich = theory, theory.pictures[0].parts[1]
@@ -140,9 +141,9 @@ class LazyRich(Experiment):
             )
             with jax.enable_x64(True):
                 keys = jax.random.split(jax.random.key(batch), _BATCH)
-                found = np.concatenate([found, np.asarray(_trained(model, keys, x, y, lr, self._at))])
+                found = np.concatenate([found, np.asarray(trained(model, keys, x, y, lr, self._at))])
             networks = (
-                Curve("trained networks", _GRID[:, 0], each, "thin", 3, group=f"width {self.width}")
+                Curve("trained networks", GRID[:, 0], each, "thin", 3, group=f"width {self.width}")
                 for each in found
             )
             apart = float(np.sqrt(np.mean((found - rich.y) ** 2)))  # type: ignore[union-attr]
@@ -159,7 +160,7 @@ class LazyRich(Experiment):
     @property
     def _at(self) -> int:
         """The step of which outputs are kept."""
-        return _EVERY * round(self.step / _EVERY)
+        return EVERY * round(self.step / EVERY)
 
     def _data(self) -> tuple[np.ndarray, np.ndarray]:
         x, y = np.array(self.points).T
@@ -176,11 +177,10 @@ class LazyRich(Experiment):
             **self.values(),
             "step": self._at,
             "last": STEPS,
-            "every": _EVERY,
             "batch": _BATCH,
             "batches": _NETWORKS // _BATCH,
         }
-        return (THEORY + CHECK * checked + END).format(**values)
+        return program(__name__, THEORY + CHECK * checked, **values)
 
 
 class _Known(NamedTuple):
@@ -199,14 +199,14 @@ def _known(points: Points, richness: float, activation: str, weight_var: float, 
     x, y = np.array(points)[:, :1], np.array(points)[:, 1]
     ntk, net = (_net(activation, weight_var, bias_var, name) for name in ("ntk", "mean_field"))
     lr, model = _rate(ntk, x), nk.Scaled(net, 1 / richness)
-    law = nk.forecast(model, x, y, nk.GradientDescent(richness**2 * lr, steps=STEPS), _GRID, theory=_CLOUDS)
+    law = nk.forecast(model, x, y, nk.GradientDescent(richness**2 * lr, steps=STEPS), GRID, clouds=CLOUDS)
     assert isinstance(law, nk.results.RichForecast)
     rates, modes = np.linalg.eigh(nk.kernels.NTK(ntk)(x))
     left = (1 - lr * rates) ** np.arange(STEPS + 1)[:, None] * (modes.T @ y)
     lazy_loss = np.maximum(0.5 * (left**2).sum(axis=1), 1e-12)
     kernels, origin = law.kernels(), np.zeros((1, 1))
-    after = kernels.ntk[len(x) :, len(x) + _MIDDLE]
-    return _Known(law, lr, lazy_loss, nk.kernels.NTK(ntk)(_GRID, origin)[:, 0], after, kernels.moved)
+    after = kernels.ntk[len(x) :, len(x) + MIDDLE]
+    return _Known(law, lr, lazy_loss, nk.kernels.NTK(ntk)(GRID, origin)[:, 0], after, kernels.moved)
 
 
 def _net(
@@ -221,11 +221,11 @@ def _rate(net: nk.MLP, x: np.ndarray) -> float:
 
 
 @functools.partial(jax.jit, static_argnums=5)
-def _trained(model, keys, x, y, lr, steps):
+def trained(model, keys, x, y, lr, steps):
     """Outputs on the grid after training."""
 
     def one(key):
         run = nk.simulate(model, model.init(key), x, y, nk.GradientDescent(lr, steps=steps))
-        return model(run.params, _GRID)[:, 0]
+        return model(run.params, GRID)[:, 0]
 
     return jax.vmap(one)(keys)

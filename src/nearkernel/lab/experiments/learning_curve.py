@@ -8,11 +8,12 @@ import nearkernel as nk
 
 from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
-from .parts.datasets import POOL, PROGRAM, pool
+from .parts.datasets import POOL, pool
+from .parts.program import program
 
-_SIZES = (10, 20, 40, 80, 160, POOL)
-_AHEAD = (POOL, 2 * POOL, 4 * POOL)
-_FITS, _ROUNDS = 4, 5  # real fits at each size
+SIZES = (10, 20, 40, 80, 160, POOL)
+AHEAD = (POOL, 2 * POOL, 4 * POOL)
+FITS, ROUNDS = 4, 5  # real fits at each size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +29,7 @@ class LearningCurve(Experiment):
         r"E(m) = \mathbb{E} \left[ (z_m(x) - y)^2 \right], \qquad E(m) \approx c \, m^{-\alpha}",
         r"z_{-i}(x_i) - y_i = - \frac{[(\Theta + \lambda)^{-1} y]_i}{[(\Theta + \lambda)^{-1}]_{ii}}",
     )
-    button = f"Fit {_FITS * _ROUNDS} times at each size"
+    button = f"Fit {FITS * ROUNDS} times at each size"
     movie = "ridge"
     presets = (
         Preset(
@@ -60,7 +61,7 @@ class LearningCurve(Experiment):
 
     def theory(self) -> Answer:
         curve = self._curve()
-        ahead = curve.extrapolate(_AHEAD)
+        ahead = curve.extrapolate(AHEAD)
         low, high = np.maximum(curve.error - curve.sem, 1e-9), curve.error + curve.sem
         theory = "from one kernel matrix"
         picture = Picture(
@@ -109,13 +110,13 @@ class LearningCurve(Experiment):
     def check(self, watch: Watch) -> Answer:
         theory = answer = self.theory()
         found: list[np.ndarray] = []
-        for turn in range(_ROUNDS):
-            watch(turn / _ROUNDS, f"fits {_FITS * turn + 1} to {_FITS * (turn + 1)} at each size", answer)
-            found.append(self._curve(check=_FITS, key=turn).trained.error[:-1])
-            error, sizes = np.mean(found, axis=0), np.array(_SIZES[:-1])
+        for turn in range(ROUNDS):
+            watch(turn / ROUNDS, f"fits {FITS * turn + 1} to {FITS * (turn + 1)} at each size", answer)
+            found.append(self._curve(check=FITS, key=turn).trained.error[:-1])
+            error, sizes = np.mean(found, axis=0), np.array(SIZES[:-1])
             sem = np.std(found, axis=0, ddof=1) / len(found) ** 0.5 if turn else None
             fits = Curve(
-                "real fits", sizes, error, "dots", 2, sem=sem, group=f"{_FITS * (turn + 1)} at each size"
+                "real fits", sizes, error, "dots", 2, sem=sem, group=f"{FITS * (turn + 1)} at each size"
             )
             answer = dataclasses.replace(theory, pictures=(theory.pictures[0].plus(fits),))
         return answer
@@ -126,19 +127,19 @@ class LearningCurve(Experiment):
         net = nk.MLP(
             x.shape[1], widths, 1, self.activation, weight_var=self.weight_var, bias_var=self.bias_var
         )
-        return nk.learning_curve(net, x, y, nk.Ridge(self.ridge), sizes=_SIZES, **more)
+        return nk.learning_curve(net, x, y, nk.Ridge(self.ridge), sizes=SIZES, **more)
 
     def python(self, checked: bool = False) -> str:
-        values = {**self.values(), "fits": _FITS, "rounds": _ROUNDS}
-        return (PROGRAM + _THEORY + _CHECK * checked + _END).format(**values)
+        return program(__name__, _THEORY + _CHECK * checked, **self.values())
 
 
 _THEORY = """
+x, y = pool({data!r})
 widths = (256,) * {depth}
 net = nk.MLP(x.shape[1], widths, 1, {activation!r}, weight_var={weight_var}, bias_var={bias_var})
-algorithm, sizes = nk.Ridge({ridge}), [10, 20, 40, 80, 160, 240]
-curve = nk.learning_curve(net, x, y, algorithm, sizes=sizes)
-ahead = curve.extrapolate([240, 480, 960])
+algorithm = nk.Ridge({ridge})
+curve = nk.learning_curve(net, x, y, algorithm, sizes=SIZES)
+ahead = curve.extrapolate(AHEAD)
 
 plt.loglog(curve.sizes, curve.error, label="theory")
 plt.fill_between(curve.sizes, np.maximum(curve.error - curve.sem, 1e-9), curve.error + curve.sem, alpha=0.2)
@@ -151,12 +152,9 @@ plt.ylim(0.02, 3)
 """
 _CHECK = """
 found = []
-for key in range({rounds}):
-    found.append(nk.learning_curve(net, x, y, algorithm, sizes=sizes, check={fits}, key=key).trained.error[:-1])
+for key in range(ROUNDS):
+    fits = nk.learning_curve(net, x, y, algorithm, sizes=SIZES, check=FITS, key=key)
+    found.append(fits.trained.error[:-1])
 sem = np.std(found, axis=0, ddof=1) / len(found) ** 0.5
-plt.errorbar(sizes[:-1], np.mean(found, axis=0), sem, fmt="o", label="real fits")
-"""
-_END = """
-plt.legend()
-plt.show()
+plt.errorbar(SIZES[:-1], np.mean(found, axis=0), sem, fmt="o", label="real fits")
 """

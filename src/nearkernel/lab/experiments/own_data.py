@@ -1,6 +1,7 @@
 """Your own rows: what wide networks learn from them, and how well they would do on a new row."""
 
 import dataclasses
+from collections.abc import Iterator
 
 import jax
 import numpy as np
@@ -10,11 +11,12 @@ import nearkernel as nk
 from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
 from ..pasted_rows import LONGEST, Table, table
+from .parts.program import program
 from .parts.ridge import PART, descended, pace
 
-_PLACES = 101
-_RIDGES = np.geomspace(1e-4, 1e2, 13)
-_NETWORKS, _WIDTH = 10, 128
+PLACES = 101
+RIDGES = np.geomspace(1e-4, 1e2, 13)
+NETWORKS, WIDTH = 10, 128
 _SAMPLE = """x,y
 -1.7,-0.9
 -1.3,-1.0
@@ -45,7 +47,7 @@ class OwnData(Experiment):
         r"\overline{z}(x) = \Theta(x, X) (\Theta + \lambda)^{-1} y, \qquad "
         r"y_i - \hat{y}_{-i} = \frac{[(\Theta + \lambda)^{-1} y]_i}{[(\Theta + \lambda)^{-1}]_{ii}}",
     )
-    button = f"Train {_NETWORKS} networks"
+    button = f"Train {NETWORKS} networks"
     movie = "ridge"
     presets = (
         Preset(
@@ -76,7 +78,7 @@ class OwnData(Experiment):
         law = nk.forecast(self._net(x), x, y, nk.Ridge(self.ridge), self._along(found))
         center, unit = found.y.mean(), found.y.std()
         mean, std = center + unit * law.mean, unit * law.std
-        errors = [nk.solve(kernel, x, y, nk.Ridge(float(ridge))).leave_one_out().error for ridge in _RIDGES]
+        errors = [nk.solve(kernel, x, y, nk.Ridge(float(ridge))).leave_one_out().error for ridge in RIDGES]
         left = nk.solve(kernel, x, y, nk.Ridge(self.ridge)).leave_one_out()
         name = found.names[self.column - 1]
         pictures = (
@@ -95,7 +97,7 @@ class OwnData(Experiment):
                 "Each row, predicted from the others",
                 (
                     Curve("each row left out", found.y, center + unit * left.predictions, "dots", 1),
-                    Curve("perfect", _ends(found.y), _ends(found.y), "dashes", 0),
+                    Curve("perfect", ends(found.y), ends(found.y), "dashes", 0),
                 ),
                 found.names[-1],
                 "prediction",
@@ -103,7 +105,7 @@ class OwnData(Experiment):
             Picture(
                 "Choice of the ridge",
                 (
-                    Curve("leave-one-out error", _RIDGES, errors, "line", 1),
+                    Curve("leave-one-out error", RIDGES, errors, "line", 1),
                     Curve("this ridge", [self.ridge], [left.error], "dots", 2),
                 ),
                 "ridge",
@@ -111,7 +113,7 @@ class OwnData(Experiment):
                 log_x=True,
             ),
         )
-        best = float(_RIDGES[int(np.argmin(errors))])
+        best = float(RIDGES[int(np.argmin(errors))])
         numbers = (
             Number("rows", float(len(y)), f"of {x.shape[1]} input{'s' * (x.shape[1] > 1)}"),
             Number("R² on new rows", 1 - left.error, "leave-one-out; 1 is perfect, 0 is the mean"),
@@ -123,25 +125,14 @@ class OwnData(Experiment):
     def check(self, watch: Watch) -> Answer:
         theory = answer = self.theory()
         found, x, y = self._scaled()
-        net, new = self._net(x), self._along(found)
-        speed = pace(float(np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]), self.ridge)
-        targets, weights = np.broadcast_to(y[:, None], (_NETWORKS, len(y), 1)), np.ones(len(y))
-        rng, shapes = np.random.default_rng(0), list(zip(net.sizes[:-1], net.sizes[1:], strict=True))
-        with jax.enable_x64(True):
-            start = [
-                {"weight": rng.normal(size=(_NETWORKS, *s)), "bias": rng.normal(size=(_NETWORKS, s[1]))}
-                for s in shapes
-            ]
-            state = start, start
-            for part in range(speed.parts):
-                watch(part / speed.parts, f"{PART * part} of {PART * speed.parts} steps", answer)
-                state = descended(net, state, start, x, targets, weights, self.ridge, speed)
-                outputs = found.y.mean() + found.y.std() * np.asarray(_outputs(net, state[0], new))
-                answer = self._beside(theory, outputs, found)
+        watch(0.0, "compiling", answer)
+        for step, last, outputs in training(self._net(x), x, y, self.ridge, self._along(found)):
+            answer = self._beside(theory, found.y.mean() + found.y.std() * outputs, found)
+            watch(step / last, f"{step} of {last} steps", answer)
         return answer
 
     def _beside(self, theory: Answer, outputs: np.ndarray, found: Table) -> Answer:
-        group = f"width {_WIDTH}"
+        group = f"width {WIDTH}"
         curves = (Curve("trained networks", self._places(found), z, "thin", 3, group=group) for z in outputs)
         wide = theory.pictures[0].parts[0]
         assert isinstance(wide, Curve)
@@ -152,7 +143,7 @@ class OwnData(Experiment):
             numbers=(
                 *theory.numbers,
                 Number(
-                    "trained mean − NTK", apart, f"largest difference, {_NETWORKS} networks of width {_WIDTH}"
+                    "trained mean − NTK", apart, f"largest difference, {NETWORKS} networks of width {WIDTH}"
                 ),
             ),
         )
@@ -167,17 +158,17 @@ class OwnData(Experiment):
         return found, unit(found.x), unit(found.y)
 
     def _places(self, found: Table) -> np.ndarray:
-        low, high = _ends(found.x[:, self.column - 1])
-        return np.linspace(low - 0.15 * (high - low), high + 0.15 * (high - low), _PLACES)
+        low, high = ends(found.x[:, self.column - 1])
+        return np.linspace(low - 0.15 * (high - low), high + 0.15 * (high - low), PLACES)
 
     def _along(self, found: Table) -> np.ndarray:
         """Inputs where one moves and the others are at their means."""
-        moving, new = found.x[:, self.column - 1], np.zeros((_PLACES, found.x.shape[1]))
+        moving, new = found.x[:, self.column - 1], np.zeros((PLACES, found.x.shape[1]))
         new[:, self.column - 1] = (self._places(found) - moving.mean()) / moving.std()
         return new
 
     def _net(self, x: np.ndarray) -> nk.MLP:
-        widths = (_WIDTH,) * self.depth
+        widths = (WIDTH,) * self.depth
         return nk.MLP(
             x.shape[1], widths, 1, self.activation, weight_var=self.weight_var, bias_var=self.bias_var
         )
@@ -185,39 +176,49 @@ class OwnData(Experiment):
     def python(self, checked: bool = False) -> str:
         found = table(self.rows)
         data = np.column_stack([found.x, found.y]).tolist()
-        values = {**self.values(), "data": data, "names": list(found.names), "steps": 0}
-        if checked:
-            _, x, _ = self._scaled()
-            speed = pace(float(np.linalg.eigvalsh(nk.kernels.NTK(self._net(x))(x))[-1]), self.ridge)
-            values["steps"] = PART * speed.parts
-        return (_THEORY + _CHECK * checked + _END).format(**values)
+        values = {**self.values(), "data": data, "names": list(found.names)}
+        return program(__name__, _THEORY + _CHECK * checked, **values)
 
 
-def _ends(values: np.ndarray) -> tuple[float, float]:
+def ends(values: np.ndarray) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
+def training(
+    net: nk.MLP, x: np.ndarray, y: np.ndarray, ridge: float, new: np.ndarray
+) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Steps so far, of how many, and outputs of the networks (networks, places)."""
+    speed = pace(float(np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]), ridge)
+    targets, weights = np.broadcast_to(y[:, None], (NETWORKS, len(y), 1)), np.ones(len(y))
+    start, rng = [], np.random.default_rng(0)
+    for shape in zip(net.sizes[:-1], net.sizes[1:], strict=True):
+        drawn = {"weight": rng.normal(size=(NETWORKS, *shape)), "bias": rng.normal(size=(NETWORKS, shape[1]))}
+        start.append(drawn)
+    state = start, start
+    for part in range(1, speed.parts + 1):
+        with jax.enable_x64(True):
+            state = descended(net, state, start, x, targets, weights, ridge, speed)
+            outputs = np.asarray(outputs_of(net, state[0], new))
+        yield PART * part, PART * speed.parts, outputs
+
+
 @jax.jit
-def _outputs(net, theta, new):
+def outputs_of(net, theta, new):
     return jax.vmap(lambda p: net(p, new)[:, 0])(theta)
 
 
-_THEORY = """\
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-import nearkernel as nk
+_THEORY = """
 
 data, names, column = np.array({data}), {names}, {column} - 1
 unit = lambda a: (a - a.mean(axis=0)) / a.std(axis=0)
 moving, target = data[:, column], data[:, -1]
 x, y, center, scale = unit(data[:, :-1]), unit(target), target.mean(), target.std()
 more = 0.15 * np.ptp(moving)
-places, new = np.linspace(moving.min() - more, moving.max() + more, 101), np.zeros((101, x.shape[1]))
+places, new = np.linspace(moving.min() - more, moving.max() + more, PLACES), np.zeros((PLACES, x.shape[1]))
 new[:, column] = (places - moving.mean()) / moving.std()
 
-net = nk.MLP(x.shape[1], (128,) * {depth}, 1, {activation!r}, weight_var={weight_var}, bias_var={bias_var})
-ridge, ridges = {ridge}, np.geomspace(1e-4, 1e2, 13)
+net = nk.MLP(x.shape[1], (WIDTH,) * {depth}, 1, {activation!r}, weight_var={weight_var}, bias_var={bias_var})
+ridge = {ridge}
 law = nk.forecast(net, x, y, nk.Ridge(ridge), new)
 left_out = lambda ridge: nk.solve(nk.kernels.NTK(net), x, y, nk.Ridge(ridge)).leave_one_out()
 
@@ -227,43 +228,15 @@ axes[0].plot(places, mean, label="NTK")
 axes[0].fill_between(places, mean - std, mean + std, alpha=0.2)
 axes[0].plot(moving, target, "o", color="gray", label="rows")
 axes[0].set(title="Functions learned", xlabel=names[column], ylabel=names[-1])
-ends = [target.min(), target.max()]
 axes[1].plot(target, center + scale * left_out(ridge).predictions, "o", label="each row left out")
-axes[1].plot(ends, ends, "--", color="gray", label="perfect")
+axes[1].plot(ends(target), ends(target), "--", color="grey", label="perfect")
 axes[1].set(title="Each row, predicted from the others", xlabel=names[-1])
-axes[2].semilogx(ridges, [left_out(each).error for each in ridges], label="leave-one-out error")
+axes[2].semilogx(RIDGES, [left_out(each).error for each in RIDGES], label="leave-one-out error")
 axes[2].plot([ridge], [left_out(ridge).error], "o", label="this ridge")
 axes[2].set(title="Choice of the ridge", xlabel="ridge")
 """
 _CHECK = """
-lr = 0.5 / (np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1] + ridge)
-momentum, steps = (1 - (lr * ridge) ** 0.5) / (1 + (lr * ridge) ** 0.5), {steps}
-
-
-@jax.jit
-@jax.vmap
-def trained(start):
-    def loss(theta):
-        moved = jax.tree.map(lambda a, b: ((a - b) ** 2).sum(), theta, start)
-        return ((net(theta, x)[:, 0] - y) ** 2).sum() / 2 + ridge / 2 * sum(jax.tree.leaves(moved))
-
-    def step(state, _):
-        ahead = jax.tree.map(lambda a, b: a + momentum * (a - b), *state)
-        return (jax.tree.map(lambda a, b: a - lr * b, ahead, jax.grad(loss)(ahead)), state[0]), None
-
-    return net(jax.lax.scan(step, (start, start), None, steps)[0][0], new)[:, 0]
-
-
-rng, shapes = np.random.default_rng(0), list(zip(net.sizes[:-1], net.sizes[1:]))
-with jax.enable_x64(True):
-    start = [dict(weight=rng.normal(size=(10, *s)), bias=rng.normal(size=(10, s[1]))) for s in shapes]
-    for output in np.asarray(trained(start)):
-        axes[0].plot(places, center + scale * output, color="C2", lw=0.7, label="trained networks")
-"""
-_END = """
-for panel in axes:
-    handles, labels = panel.get_legend_handles_labels()
-    once = dict(zip(labels, handles))
-    panel.legend(once.values(), once.keys())
-plt.show()
+*_, (_, _, outputs) = training(net, x, y, ridge, new)
+for output in outputs:
+    axes[0].plot(places, center + scale * output, color="C2", lw=0.7, label="trained networks")
 """

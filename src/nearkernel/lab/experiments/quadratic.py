@@ -1,7 +1,6 @@
 """A quadratic model: the simplest one whose kernel learns, solved order by order."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -9,12 +8,13 @@ import nearkernel as nk
 
 from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Heat, Number, Picture, Preset, Watch
+from .parts.program import program
 from .parts.waves import GRID, WAVES, Known, known_of, outputs_of, phi, psi
 
 _COARSE = GRID[::3]  # of the kernel
-_EPS = np.linspace(-0.6, 0.6, 61)
-_TRAINED = np.linspace(-0.6, 0.6, 7)  # where the test error is measured, besides the chosen eps
-_MOST_STEPS = 100_000
+EPS = np.linspace(-0.6, 0.6, 61)
+TRAINED = np.linspace(-0.6, 0.6, 7)  # where the test error is measured, besides the chosen eps
+MOST_STEPS = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,11 +106,11 @@ class Quadratic(Experiment):
         watch(0.0, "compiling")
         known, theory = self._known(), self.theory()
         shown = theory
-        runs: list[tuple[float, Any]] = []
-        for eps in (self.eps, *_TRAINED):
+        runs: list[tuple[float, np.ndarray | None]] = []
+        for eps in (self.eps, *TRAINED):
             runs.append((eps, self._trained(known, eps)))
             shown = self._compared(theory, known, runs)
-            watch(len(runs) / (1 + len(_TRAINED)), f"eps = {eps:.2g}", shown)
+            watch(len(runs) / (1 + len(TRAINED)), f"eps = {eps:.2g}", shown)
         return shown
 
     def _known(self) -> Known:
@@ -120,16 +120,16 @@ class Quadratic(Experiment):
         """The weights (1, 60), or None if training does not end."""
         descent = nk.GradientDescent(self.rate / known.eigenvalues[0])
         model = nk.QuadraticModel(phi, psi, float(eps))
-        run = nk.simulate(model, np.zeros((1, WAVES)), known.x, known.y, descent, max_steps=_MOST_STEPS)
+        run = nk.simulate(model, np.zeros((1, WAVES)), known.x, known.y, descent, max_steps=MOST_STEPS)
         return run.params if run.ok else None
 
-    def _compared(self, theory: Answer, known: Known, runs: list[tuple[float, Any]]) -> Answer:
+    def _compared(self, theory: Answer, known: Known, runs: list[tuple[float, np.ndarray | None]]) -> Answer:
         prediction, loss, heat, eigenvalues = theory.pictures
         outputs = [outputs_of(weights, known.grid, eps) for eps, weights in runs]
         errors = [np.mean((z - known.truth) ** 2) for z in outputs]
         numbers, notes = theory.numbers, theory.notes
         if runs[0][1] is None:
-            notes = (f"Training at this eps does not settle within {_MOST_STEPS} steps.",)
+            notes = (f"Training at this eps does not settle within {MOST_STEPS} steps.",)
         else:
             prediction = prediction.plus(Curve("trained", GRID, outputs[0], "dashes", 4))
             rows = known.x[:, :WAVES] + self.eps * np.asarray(psi(known.x, runs[0][1][0]))
@@ -163,9 +163,9 @@ class Quadratic(Experiment):
 
     def _loss(self, known: Known) -> Picture:
         found, scale = known.learning, known.scale
-        predicted, best = scale * found.predicted(_EPS), found.best_eps
+        predicted, best = scale * found.predicted(EPS), found.best_eps
         here = scale * found.predicted([self.eps])
-        parts = [Curve("to second order", _EPS, predicted, "line", 1)]
+        parts = [Curve("to second order", EPS, predicted, "line", 1)]
         if abs(best) <= 0.6:
             parts.append(Curve("eps*", [best], scale * found.predicted([best]), "dots", 3))
         parts.append(Curve("this eps", [self.eps], here, "dots", 2))
@@ -184,69 +184,47 @@ class Quadratic(Experiment):
         return Picture("Eigenvalues of the kernel", parts, "index", "eigenvalue", log_y=True)
 
     def python(self, checked: bool = False) -> str:
-        return _THEORY.format(**self.values()) + (_CHECK if checked else "") + _END
+        return program(__name__, _THEORY + _CHECK * checked, **self.values())
 
 
-_THEORY = """\
-import matplotlib.pyplot as plt
-import numpy as np
-import nearkernel as nk
-
+_THEORY = """
 eps, rate, bend, points, seed = {eps}, {rate}, {bend}, {points}, {seed}
-rng, grid = np.random.default_rng(seed), np.linspace(-3, 3, 121)
-speed, phase = 1.6 * rng.normal(size=60), rng.uniform(0, 2 * np.pi, 60)
-at = np.linspace(-2.7, 2.7, points) + rng.uniform(-0.8, 0.8, points) / points
-wave = lambda t: np.cos(np.outer(t, speed) + phase) * (2 / 60) ** 0.5
-truth = lambda t: np.sin(2 * t + 1) + bend / 2 * np.sin(1 - 2 * t) ** 2
-x, x_new = (np.hstack([wave(t), wave(-t)]) for t in (at, grid))  # a row: the waves at x and at -x
-y, y_new = truth(at), truth(grid)
-
-phi = lambda x: x[:, :60]
-psi = lambda x, u: x[:, 60:] * (x[:, 60:] @ u)[:, None]
-model, kernel = nk.QuadraticModel(phi, psi, eps), nk.kernels.FeatureKernel(phi)
-descent = nk.GradientDescent(rate / np.linalg.eigvalsh(kernel(x))[-1])
-solution = nk.solve(model, x, y, descent, order=2)
-found = solution.feature_learning(x_new, y_new)  # terms of the test outputs, without powers of eps
+known = known_of(rate, bend, points, seed)
+found = known.learning  # terms of the test outputs, without powers of eps
 orders = np.cumsum([eps**k * term[:, 0] for k, term in enumerate(found.terms)], axis=0)
-error = lambda eps: 2 / 121 * found.predicted(eps)
-values = lambda matrix: np.linalg.eigvalsh(matrix)[::-1]
+error = lambda eps: known.scale * found.predicted(eps)
 print(f"eps* = {{found.best_eps:.4f}}, a minimum: {{found.is_minimum}}")
 
 _, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
-one.plot(grid, y_new, color="gray", label="truth")
+one.plot(GRID, known.truth, color="grey", label="truth")
 for k, style in enumerate(("--", "-", "-")):
-    one.plot(grid, orders[k], style, label=f"order {{k}}")
-one.plot(at, y, "ko", label="points")
+    one.plot(GRID, orders[k], style, label=f"order {{k}}")
+one.plot(known.at, known.y, "ko", label="points")
 one.set(title="Prediction", xlabel="x", ylim=(-2, 2))
 
-range_of_eps = np.linspace(-0.6, 0.6, 61)
-two.plot(range_of_eps, error(range_of_eps), label="to second order")
+two.plot(EPS, error(EPS), label="to second order")
 two.plot([found.best_eps], error([found.best_eps]), "o", label="eps*")
 two.plot([eps], error([eps]), "o", label="this eps")
 two.set(title="Test error", xlabel="eps", xlim=(-0.62, 0.62))
 
-moved = solution.effective_kernel(x_new[::3]) - kernel(x_new[::3])
-three.pcolormesh(grid[::3], grid[::3], moved, cmap="RdBu_r")
+three.pcolormesh(GRID[::3], GRID[::3], eps * known.drift, cmap="RdBu_r")
 three.set(title="Change of the kernel by training", xlabel="x", ylabel="x'")
 
-number, after = np.arange(1, points + 1), values(solution.effective_kernel(x))
-four.semilogy(number, values(kernel(x)), "o", label="before")
+values = lambda matrix: np.linalg.eigvalsh(matrix)[::-1]
+number, after = np.arange(1, points + 1), values(known.kernel + eps * known.kernel_drift)
+four.semilogy(number, known.eigenvalues, "o", label="before")
 four.semilogy(number, np.where(after > 0, after, np.nan), "o", label="after, order 1")
 four.set(title="Eigenvalues of the kernel", xlabel="number")
 """
 _CHECK = """
-errors, several = [], [eps, *np.linspace(-0.6, 0.6, 7)]
+errors, several = [], [eps, *TRAINED]
 for each in several:
-    other = nk.QuadraticModel(phi, psi, each)
-    run = nk.simulate(other, np.zeros((1, 60)), x, y, descent, max_steps=100_000)
-    z = np.asarray(other(run.params, x_new))[:, 0] if run.ok else np.full(121, np.nan)
-    errors.append(np.mean((z - y_new) ** 2))
+    model, descent = nk.QuadraticModel(phi, psi, each), nk.GradientDescent(rate / known.eigenvalues[0])
+    run = nk.simulate(model, np.zeros((1, WAVES)), known.x, known.y, descent, max_steps=MOST_STEPS)
+    z = outputs_of(run.params if run.ok else None, known.grid, each)
+    errors.append(np.mean((z - known.truth) ** 2))
     if len(errors) == 1 and run.ok:  # at the chosen eps
-        one.plot(grid, z, "k--", label="trained")
-        four.semilogy(number, values(nk.kernels.EmpiricalNTK(other, run.params)(x)), "kx", label="trained")
+        one.plot(GRID, z, "k--", label="trained")
+        four.semilogy(number, values(nk.kernels.EmpiricalNTK(model, run.params)(known.x)), "kx", label="trained")
 two.plot(several, errors, "kx", label="trained")
-"""
-_END = """
-one.legend(), two.legend(), four.legend()
-plt.show()
 """

@@ -1,7 +1,6 @@
 """The linear regions of a relu network in the plane, exactly, and how training moves them."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -9,17 +8,13 @@ import nearkernel as nk
 
 from ..._base.settings import setting
 from .. import Answer, Cells, Curve, Experiment, Number, Picture, Preset, Watch
-from .parts.regions import DRAW, DRAW_TRAINED, END, START, TASKS, TRAIN
+from .parts.program import program
+from .parts.regions import DRAW, DRAW_TRAINED, START, TRAIN
 
-_WIDEST = 32
-_POINTS = 80
-_PARTS = 100  # of the training, between which it can be stopped
-_COLORS = {  # as a program says them
-    "output": "np.einsum('pc,pc->p', slope, middles) + found.offsets[:, 0]",
-    "slope": "np.linalg.norm(slope, axis=1)",
-    "direction": "np.degrees(np.arctan2(slope[:, 1], slope[:, 0]))",
-    "region": "found.labels * 0.618034 % 1.0",
-}
+WIDEST = 32
+POINTS = 80
+PARTS = 100  # of the training, between which it can be stopped
+COLORS = ("output", "slope", "direction", "region")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,11 +47,11 @@ class Regions(Experiment):
         ),
     )
 
-    width: int = setting(16, "Neurons in each hidden layer.", low=1, high=_WIDEST)
+    width: int = setting(16, "Neurons in each hidden layer.", low=1, high=WIDEST)
     depth: int = setting(2, "Hidden layers.", low=1, high=3)
     bias_var: float = setting(1.0, "Variance of the biases.", low=0.0, high=2.0)
     window: float = setting(2.0, "Inputs range from minus this to this.", low=0.5, high=20.0, log=True)
-    color: str = setting("output", "Quantity that the color shows.", choices=tuple(_COLORS))
+    color: str = setting("output", "Quantity that the color shows.", choices=COLORS)
     direction: float = setting(20.0, "Angle of the dashed line, in degrees.", low=0.0, high=180.0)
     task: str = setting("moons", "Task to learn.", choices=("moons", "rings", "stripes"))
     steps: int = setting(4000, "Steps of gradient descent.", low=200, high=20_000, log=True)
@@ -66,32 +61,10 @@ class Regions(Experiment):
     def _net(self) -> nk.MLP:
         return nk.MLP(2, (self.width,) * self.depth, 1, "relu", weight_var=2.0, bias_var=self.bias_var)
 
-    def _drawn(self) -> list[dict[str, np.ndarray]]:
-        """Parameters at initialization; a wider network has the neurons of a narrower one."""
-        params = []
-        for layer, (fan_in, fan_out) in enumerate(
-            zip(self._net.sizes[:-1], self._net.sizes[1:], strict=True)
-        ):
-            draw = np.random.default_rng([self.seed, layer]).normal(size=(_WIDEST + 1, _WIDEST))
-            params.append({"weight": draw[:fan_in, :fan_out], "bias": draw[_WIDEST, :fan_out]})
-        return params
-
-    def _data(self) -> tuple[np.ndarray, np.ndarray]:
-        """Points (n, 2) and their classes, -1 or 1."""
-        rng = np.random.default_rng([self.seed, 9])
-        if self.task == "moons":
-            side = np.where(np.arange(_POINTS) % 2, 1.0, -1.0)
-            angle = np.pi * rng.uniform(size=_POINTS)
-            x = side[:, None] * np.column_stack([np.cos(angle) - 0.5, np.sin(angle) - 0.25])
-            return x + 0.1 * rng.normal(size=x.shape), side
-        x = rng.uniform(-2, 2, size=(_POINTS, 2))
-        along = 2.2 * np.linalg.norm(x, axis=1) if self.task == "rings" else 2.5 * (x[:, 0] + x[:, 1])
-        return x, np.where(np.sin(along) > 0, 1.0, -1.0)
-
     def theory(self) -> Answer:
-        return self._shown(self._drawn())
+        return self._shown(drawn(self._net, self.seed))
 
-    def _shown(self, params: Any) -> Answer:
+    def _shown(self, params: list[dict[str, np.ndarray]]) -> Answer:
         net, end = self._net, self._end()
         box = ((-self.window, self.window),) * 2
         found = nk.geometry.regions(net, params, box)
@@ -107,7 +80,7 @@ class Regions(Experiment):
             Picture(
                 "Regions",
                 (
-                    Cells(self.color, found.vertices, self._values(found), self.color == "output"),
+                    Cells(self.color, found.vertices, colored(found, self.color), self.color == "output"),
                     Curve("line", [-end[0], end[0]], [-end[1], end[1]], "dashes", 0),
                 ),
                 "first input",
@@ -160,41 +133,29 @@ class Regions(Experiment):
         angle = np.radians(self.direction)
         return self.window * np.array([np.cos(angle), np.sin(angle)])
 
-    def _values(self, found: nk.results.RegionsResult) -> np.ndarray:
-        """One value per polygon."""
-        slope = found.gradients[:, 0]
-        if self.color == "slope":
-            return np.linalg.norm(slope, axis=1)
-        if self.color == "direction":
-            return np.degrees(np.arctan2(slope[:, 1], slope[:, 0]))
-        if self.color == "region":
-            return found.labels * 0.618034 % 1.0  # neighbors far apart
-        middles = np.array([polygon.mean(axis=0) for polygon in found.vertices])
-        return np.einsum("pc,pc->p", slope, middles) + found.offsets[:, 0]
-
     def check(self, watch: Watch) -> Answer:
-        net, params, (x, y) = self._net, self._drawn(), self._data()
+        net, params, (x, y) = self._net, drawn(self._net, self.seed), data(self.task, self.seed)
         watch(0.0, "compiling")
         fastest = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, params)(x))[-1]
-        descent = nk.GradientDescent(0.5 / fastest, self.steps // _PARTS)
+        descent = nk.GradientDescent(0.5 / fastest, self.steps // PARTS)
         losses: list[float] = []
         counts = [self._count(params)]
-        for part in range(1, _PARTS + 1):
+        for part in range(1, PARTS + 1):
             run = nk.simulate(net, params, x, y, descent, nk.Record(every=descent.steps))
-            params, losses = run.params, [*losses[: part - 1], *run.history["loss"][[0, -1]] / _POINTS]
-            words = f"step {part * descent.steps} of {_PARTS * descent.steps}"
+            params, losses = run.params, [*losses[: part - 1], *run.history["loss"][[0, -1]] / POINTS]
+            words = f"step {part * descent.steps} of {PARTS * descent.steps}"
             if part != len(counts) ** 2:
-                watch(part / _PARTS, words)
+                watch(part / PARTS, words)
                 continue
             counts.append(self._count(params))  # often at first, when lines move most
-            watch(part / _PARTS, words, self._trained(params, losses, counts))
+            watch(part / PARTS, words, self._trained(params, losses, counts))
         return self._trained(params, losses, counts)
 
-    def _count(self, params: Any) -> int:
+    def _count(self, params: list[dict[str, np.ndarray]]) -> int:
         return nk.geometry.regions(self._net, params, ((-self.window, self.window),) * 2).count
 
-    def _trained(self, params: Any, losses: list[float], counts: list[int]) -> Answer:
-        shown, (x, y), every = self._shown(params), self._data(), self.steps // _PARTS
+    def _trained(self, params: list[dict[str, np.ndarray]], losses: list[float], counts: list[int]) -> Answer:
+        shown, (x, y), every = self._shown(params), data(self.task, self.seed), self.steps // PARTS
         classes = [
             Curve(f"class {sign}", x[y == sign, 0], x[y == sign, 1], "dots", 4 + (sign > 0))
             for sign in (-1, 1)
@@ -211,7 +172,40 @@ class Regions(Experiment):
         return Answer(pictures, (*shown.numbers, loss))
 
     def python(self, checked: bool = False) -> str:
-        more = {"widest": _WIDEST, "points": _POINTS, "parts": _PARTS, "values": _COLORS[self.color]}
-        more |= {"data": TASKS[self.task].format(points=_POINTS), "panels": 5 if checked else 3}
-        program = START + (TRAIN if checked else "") + DRAW + (DRAW_TRAINED if checked else "") + END
-        return program.format(**self.values(), **more)
+        lines = START + TRAIN * checked + DRAW + DRAW_TRAINED * checked
+        return program(__name__, lines, panels=5 if checked else 3, **self.values())
+
+
+def drawn(net: nk.MLP, seed: int) -> list[dict[str, np.ndarray]]:
+    """Parameters at initialization; a wider network has the neurons of a narrower one."""
+    params = []
+    for layer, (fan_in, fan_out) in enumerate(zip(net.sizes[:-1], net.sizes[1:], strict=True)):
+        draw = np.random.default_rng([seed, layer]).normal(size=(WIDEST + 1, WIDEST))
+        params.append({"weight": draw[:fan_in, :fan_out], "bias": draw[WIDEST, :fan_out]})
+    return params
+
+
+def data(task: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points (n, 2) and their classes, -1 or 1."""
+    rng = np.random.default_rng([seed, 9])
+    if task == "moons":
+        side = np.where(np.arange(POINTS) % 2, 1.0, -1.0)
+        angle = np.pi * rng.uniform(size=POINTS)
+        x = side[:, None] * np.column_stack([np.cos(angle) - 0.5, np.sin(angle) - 0.25])
+        return x + 0.1 * rng.normal(size=x.shape), side
+    x = rng.uniform(-2, 2, size=(POINTS, 2))
+    along = 2.2 * np.linalg.norm(x, axis=1) if task == "rings" else 2.5 * (x[:, 0] + x[:, 1])
+    return x, np.where(np.sin(along) > 0, 1.0, -1.0)
+
+
+def colored(found: nk.results.RegionsResult, color: str) -> np.ndarray:
+    """One value per polygon."""
+    slope = found.gradients[:, 0]
+    if color == "slope":
+        return np.linalg.norm(slope, axis=1)
+    if color == "direction":
+        return np.degrees(np.arctan2(slope[:, 1], slope[:, 0]))
+    if color == "region":
+        return found.labels * 0.618034 % 1.0  # neighbors far apart
+    middles = np.array([polygon.mean(axis=0) for polygon in found.vertices])
+    return np.einsum("pc,pc->p", slope, middles) + found.offsets[:, 0]

@@ -14,12 +14,13 @@ import nearkernel as nk
 from ..._base.settings import Points, setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
 from .parts.padded import Switched, more_layers, more_neurons, more_rows, switched
+from .parts.program import program
 from .parts.steps import course
 
-_GRID = np.linspace(-2, 2, 101)[:, None]
-_BATCH, _BATCHES = 10, 5
+GRID = np.linspace(-2, 2, 101)[:, None]
+BATCH, BATCHES = 10, 5
 _WIDEST, _DEEPEST, _MOST_POINTS = 128, 3, 12
-_PART, _MOST_PARTS = 100, 200  # steps between two looks, and how many of these
+PART, MOST_PARTS = 100, 200  # steps between two looks, and how many of these
 _FILTERS = threading.Lock()  # those of warnings belong to all threads
 
 
@@ -86,8 +87,8 @@ class Regression(Experiment):
         net, x, y = self._problem()
         with ThreadPoolExecutor(1) as beside:  # the first time, both compile for seconds
             finite = None if self.activation == "relu" else beside.submit(self._expanded, net, x, y)
-            bayes = nk.posterior(nk.kernels.NNGP(net), x, y, _GRID, self.noise)
-            wide = nk.forecast(net, x, y, nk.GradientFlow(self.time), _GRID)
+            bayes = nk.forecasts.posterior(nk.kernels.NNGP(net), x, y, GRID, self.noise)
+            wide = nk.forecast(net, x, y, nk.GradientFlow(self.time), GRID)
         curves = [_banded("NNGP", bayes.mean, bayes.std, 3), _banded("NTK", wide.mean, wide.std, 1)]
         numbers = [Number("widest NTK band", float(wide.std.max()), "standard deviation over networks")]
         if finite is None:
@@ -97,8 +98,8 @@ class Regression(Experiment):
             return Answer((self._picture(*curves),), tuple(numbers), (note,))
         terms, group = finite.result(), f"one network, width {self.width}"
         curves += [
-            Curve("order 0, linearized", _GRID[:, 0], terms[0], "dashes", 4, group=group),
-            Curve("order 1, nearly-kernel", _GRID[:, 0], terms[0] + terms[1], "line", 4, group=group),
+            Curve("order 0, linearized", GRID[:, 0], terms[0], "dashes", 4, group=group),
+            Curve("order 1, nearly-kernel", GRID[:, 0], terms[0] + terms[1], "line", 4, group=group),
         ]
         share = float(np.abs(terms[1]).max() / np.abs(terms[0]).max())
         numbers.append(
@@ -111,30 +112,30 @@ class Regression(Experiment):
         time, steps, notes = self._plan(net, x)
         theory = dataclasses.replace(self, time=time).theory()
         theory = dataclasses.replace(theory, notes=theory.notes + notes)
-        found, answer, parts = np.zeros((0, len(_GRID))), theory, steps // _PART
-        for batch in range(_BATCHES):
-            words = f"training networks {len(found) + 1} to {len(found) + _BATCH}"
-            watch(batch / _BATCHES, words, answer)
+        found, answer, parts = np.zeros((0, len(GRID))), theory, steps // PART
+        for batch in range(BATCHES):
+            words = f"training networks {len(found) + 1} to {len(found) + BATCH}"
+            watch(batch / BATCHES, words, answer)
             with jax.enable_x64(True):
-                theta = _drawn(net, jax.random.split(jax.random.key(batch), _BATCH))
+                theta = drawn(net, jax.random.split(jax.random.key(batch), BATCH))
                 for part in range(parts):
-                    theta = jax.block_until_ready(_trained(net, theta, x, y, time / steps))
-                    watch((batch + (part + 1) / parts) / _BATCHES, words)
-                found = np.concatenate([found, np.asarray(_outputs(net, theta))])
+                    theta = jax.block_until_ready(trained(net, theta, x, y, time / steps))
+                    watch((batch + (part + 1) / parts) / BATCHES, words)
+                found = np.concatenate([found, np.asarray(outputs(net, theta))])
             answer = self._beside(theory, found)
         return answer
 
     def _plan(self, net, x) -> tuple[float, int, tuple[str, ...]]:
         """Time, steps of gradient descent, by the hundred, so small that they are a flow, and what is to be said."""
         largest = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]
-        time, _, notes = course(self.time, largest, self.depth, self.width, _PART * _MOST_PARTS)
-        return time, _PART * min(_MOST_PARTS, max(1, math.ceil(10 * largest * time / _PART))), notes
+        time, _, notes = course(self.time, largest, self.depth, self.width, PART * MOST_PARTS)
+        return time, PART * min(MOST_PARTS, max(1, math.ceil(10 * largest * time / PART))), notes
 
     def _beside(self, theory: Answer, found: np.ndarray) -> Answer:
         mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
         group = f"trained, width {self.width}"
-        single = (Curve("single networks", _GRID[:, 0], each, "thin", 2, group=group) for each in found)
-        trained = Curve("their mean", _GRID[:, 0], mean, "line", 2, group=group)
+        single = (Curve("single networks", GRID[:, 0], each, "thin", 2, group=group) for each in found)
+        trained = Curve("their mean", GRID[:, 0], mean, "line", 2, group=group)
         picture = theory.pictures[0]
         wide = next(part for part in picture.parts if isinstance(part, Curve) and part.name == "NTK")
         apart = np.abs(mean - wide.y).max()
@@ -170,7 +171,7 @@ class Regression(Experiment):
         solution = nk.solve(expansion, x, y, nk.GradientFlow(self.time), order=1)
         with _FILTERS, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the correction is large is shown as a number
-            return solution.predict(switched(_GRID)).terms
+            return solution.predict(switched(GRID)).terms
 
     def _picture(self, *curves: Curve) -> Picture:
         x, y = zip(*self.points, strict=True)
@@ -178,80 +179,70 @@ class Regression(Experiment):
         return Picture("Functions learned", (*curves, points), x_range=(-2, 2), y_range=(-2.2, 2.2))
 
     def python(self, checked: bool = False) -> str:
-        values = {**self.values(), "batch": _BATCH, "batches": _BATCHES}
+        values = self.values()
         if checked:
             net, x, _ = self._problem()
-            values["time"], values["steps"], _ = self._plan(net, x)
+            time, steps, _ = self._plan(net, x)
+            values |= {"time": time, "steps": steps}
         smooth = "" if self.activation == "relu" else _NEARLY
-        return "".join((_THEORY, smooth, _CHECK if checked else "", _END)).format(**values)
+        return program(__name__, _THEORY + smooth + _CHECK * checked + _DATA, **values)
 
 
 @jax.jit
-def _drawn(net, keys):
+def drawn(net, keys):
     return jax.vmap(net.init)(keys)
 
 
 @jax.jit
-def _trained(net, theta, x, y, lr):
+def trained(net, theta, x, y, lr):
     """Networks some steps later."""
-    return jax.vmap(lambda p: nk.simulate(net, p, x, y, nk.GradientDescent(lr, _PART)).params)(theta)
+    return jax.vmap(lambda p: nk.simulate(net, p, x, y, nk.GradientDescent(lr, PART)).params)(theta)
 
 
 @jax.jit
-def _outputs(net, theta):
-    return jax.vmap(lambda p: net(p, _GRID)[:, 0])(theta)
+def outputs(net, theta):
+    return jax.vmap(lambda p: net(p, GRID)[:, 0])(theta)
 
 
 def _banded(name: str, mean: np.ndarray, spread: np.ndarray, series: int) -> Curve:
     band = (mean - spread, mean + spread)
-    return Curve(name, _GRID[:, 0], mean, "line", series, band, group="infinitely wide")
+    return Curve(name, GRID[:, 0], mean, "line", series, band, group="infinitely wide")
 
 
-_THEORY = """\
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-import nearkernel as nk
+_THEORY = """
 
 points = np.array({points})
-x, y, grid = points[:, :1], points[:, 1], np.linspace(-2, 2, 101)[:, None]
+x, y = points[:, :1], points[:, 1]
 net = nk.MLP(
     in_dim=1, widths=({width},) * {depth}, activation={activation!r}, weight_var={weight_var}, bias_var={bias_var}
 )
 algorithm = nk.GradientFlow({time})
 
-bayes = nk.posterior(nk.kernels.NNGP(net), x, y, grid, noise={noise})
-wide = nk.forecast(net, x, y, algorithm, grid)
+bayes = nk.forecasts.posterior(nk.kernels.NNGP(net), x, y, GRID, noise={noise})
+wide = nk.forecast(net, x, y, algorithm, GRID)
 for name, law in {{"NNGP": bayes, "NTK": wide}}.items():
-    plt.plot(grid[:, 0], law.mean, label=name)
-    plt.fill_between(grid[:, 0], law.mean - law.std, law.mean + law.std, alpha=0.2)
+    plt.plot(GRID[:, 0], law.mean, label=name)
+    plt.fill_between(GRID[:, 0], law.mean - law.std, law.mean + law.std, alpha=0.2)
 """
 _NEARLY = """
 model = nk.expand(net, net.init(jax.random.key({seed})), degree=2)
-terms = nk.solve(model, x, y, algorithm, order=1).predict(grid).terms
-plt.plot(grid[:, 0], terms[0], "--", label="order 0, linearized")
-plt.plot(grid[:, 0], terms[0] + terms[1], label="order 1, nearly-kernel")
+terms = nk.solve(model, x, y, algorithm, order=1).predict(GRID).terms
+plt.plot(GRID[:, 0], terms[0], "--", label="order 0, linearized")
+plt.plot(GRID[:, 0], terms[0] + terms[1], label="order 1, nearly-kernel")
 """
 _CHECK = """
 steps = {steps}  # so small that they follow the flow
-
-
-@jax.jit
-@jax.vmap
-def trained(key):
-    run = nk.simulate(net, net.init(key), x, y, nk.GradientDescent({time} / steps, steps=steps))
-    return net(run.params, grid)[:, 0]
-
-
+found = []
 with jax.enable_x64(True):
-    found = np.concatenate([trained(jax.random.split(jax.random.key(i), {batch})) for i in range({batches})])
-plt.plot(grid[:, 0], found.T, color="C2", lw=0.7, alpha=0.5, label="single networks")
-plt.plot(grid[:, 0], found.mean(axis=0), color="C2", label="their mean")
+    for i in range(BATCHES):
+        theta = drawn(net, jax.random.split(jax.random.key(i), BATCH))
+        for _ in range(steps // PART):
+            theta = trained(net, theta, x, y, {time} / steps)
+        found.append(outputs(net, theta))
+found = np.concatenate(found)
+plt.plot(GRID[:, 0], found.T, color="C2", lw=0.7, alpha=0.5, label="single networks")
+plt.plot(GRID[:, 0], found.mean(axis=0), color="C2", label="their mean")
 """
-_END = """
+_DATA = """
 plt.plot(x[:, 0], y, "ko", label="data")
-handles, labels = plt.gca().get_legend_handles_labels()
-once = dict(zip(labels, handles))
-plt.legend(once.values(), once.keys())
-plt.show()
 """

@@ -5,7 +5,6 @@ import contextlib
 import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hashable
-from typing import Any
 
 import anyio
 from starlette.exceptions import HTTPException
@@ -27,7 +26,7 @@ from .worker import DONE, Question
 PAGE = "X-Lab-Page"  # a page's own name, by which its newer question replaces its older one
 _LEFT = 499  # nobody reads it
 _PATIENCE = 60.0  # seconds in which a reader must take a line
-Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
+Endpoint = Callable[[Request], Coroutine[None, None, Response]]
 
 
 def guarded(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
@@ -49,7 +48,7 @@ def guarded(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     return answer
 
 
-async def _unless_left(request: Request, work: Coroutine[Any, Any, Response]) -> Response:
+async def _unless_left(request: Request, work: Coroutine[None, None, Response]) -> Response:
     """What `work` gives, or nothing as soon as nobody reads it."""
 
     async def left() -> None:
@@ -97,7 +96,7 @@ class Asking:
             return _sent(found)
         return self._stream(request, lambda place: self._claim_lines(name, json.loads(found.body)))
 
-    async def _asked(self, request: Request, ask: str, **more: Any) -> Message:
+    async def _asked(self, request: Request, ask: str, **more: object) -> Message:
         """What a process answers. Of each kind, a page has one question at a time."""
         return await self._crew.answer((_asker(request), ask), {"ask": ask, **more})
 
@@ -150,7 +149,7 @@ def _sent(message: Message) -> Response:
     return Response(message.body, message.status, media_type="application/json")
 
 
-def _line(event: dict[str, Any]) -> bytes:
+def _line(event: dict[str, object]) -> bytes:
     return json.dumps(event).encode() + b"\n"
 
 

@@ -37,7 +37,7 @@ def work(questions: BinaryIO, out: BinaryIO) -> None:
     """Answers until its input ends."""
     from ..describe import about
 
-    def send(status: int, value: Any) -> None:
+    def send(status: int, value: object) -> None:
         body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
         try:
             out.write(HEADER.pack(status, len(body)) + body)
@@ -53,7 +53,7 @@ def work(questions: BinaryIO, out: BinaryIO) -> None:
         send(*_reply(question, watch))
 
 
-def _listen(questions: BinaryIO, waiting: queue.SimpleQueue, send: Callable[[int, Any], None]) -> None:
+def _listen(questions: BinaryIO, waiting: queue.SimpleQueue, send: Callable[[int, object], None]) -> None:
     watch = Watch()
     for line in questions:
         if line == STOP:
@@ -65,7 +65,7 @@ def _listen(questions: BinaryIO, waiting: queue.SimpleQueue, send: Callable[[int
     os._exit(0)  # the server is gone: whatever is being computed, nobody waits for it
 
 
-def _reply(question: Question, watch: Watch) -> tuple[int, Any]:
+def _reply(question: Question, watch: Watch) -> tuple[int, object]:
     try:
         return DONE, _ASKED[question["ask"]](question, watch)
     except Stopped:
@@ -89,29 +89,29 @@ def _chosen(question: Question) -> Experiment:
     return find(question["name"]).with_settings(question["typed"])
 
 
-def _answer(question: Question, watch: Watch) -> Any:
+def _answer(question: Question, watch: Watch) -> object:
     chosen = _chosen(question)
     return shown(chosen.theory(), chosen.python())
 
 
-def shown(answer: Answer, python: str) -> dict[str, Any]:
+def shown(answer: Answer, python: str) -> dict[str, object]:
     """An answer as a page reads it."""
     return {**plain(answer), "csv": [picture.csv() for picture in answer.pictures], "python": python}
 
 
-def _runnable(question: Question, watch: Watch) -> Any:
+def _runnable(question: Question, watch: Watch) -> None:
     """Nothing, if the settings can be checked by a run."""
     chosen = _chosen(question)
     if not chosen.button:
         raise ValueError(f"{chosen.name()} has no check to run.")
 
 
-def _check(question: Question, watch: Watch) -> Any:
+def _check(question: Question, watch: Watch) -> object:
     chosen = _chosen(question)
     return {"share": 1.0, "words": "done", "answer": shown(chosen.check(watch), chosen.python(checked=True))}
 
 
-def _progress(question: Question, send: Callable[[int, Any], None]) -> Callable[..., None]:
+def _progress(question: Question, send: Callable[[int, object], None]) -> Callable[..., None]:
     """Tells of a check on its way."""
     python = functools.cache(lambda: _chosen(question).python(checked=True))
 
@@ -122,19 +122,19 @@ def _progress(question: Question, send: Callable[[int, Any], None]) -> Callable[
     return show
 
 
-def _claims(question: Question, watch: Watch) -> Any:
+def _claims(question: Question, watch: Watch) -> object:
     from ..claims_page import claims_about
 
     return claims_about()
 
 
-def _claim(question: Question, watch: Watch) -> Any:
+def _claim(question: Question, watch: Watch) -> object:
     from ..claims_page import claim_about
 
     return claim_about(question["name"])
 
 
-def _flags(question: Question, watch: Watch) -> Any:
+def _flags(question: Question, watch: Watch) -> object:
     from ..claims_page import flags
 
     return flags(question["name"], question["typed"])

@@ -10,14 +10,14 @@ POOL = 240  # rows of each
 @functools.cache
 def pool(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Inputs (240, d) and targets (240,)."""
-    x, y = _raw(name)
+    x, y = raw(name)
     order = np.random.default_rng(0).permutation(len(x))[:POOL]
     x, y = x[order], y[order]
     x = x[:, x.std(axis=0) > 0]
     return (x - x.mean(axis=0)) / x.std(axis=0), (y - y.mean()) / y.std()
 
 
-def _raw(name: str) -> tuple[np.ndarray, np.ndarray]:
+def raw(name: str) -> tuple[np.ndarray, np.ndarray]:
     from sklearn import datasets
 
     if name == "diabetes":
@@ -28,29 +28,3 @@ def _raw(name: str) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(1)  # a wave of one input of five, and noise
     x = rng.normal(size=(1000, 5))
     return x, np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=1000)
-
-
-PROGRAM = """\
-from sklearn import datasets
-import matplotlib.pyplot as plt
-import numpy as np
-import nearkernel as nk
-
-
-def raw(name):
-    if name == "diabetes":
-        return datasets.load_diabetes(return_X_y=True)
-    if name == "digits":
-        x, y = datasets.load_digits(return_X_y=True)
-        return x, np.where(y >= 5, 1.0, -1.0)
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=(1000, 5))
-    return x, np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=1000)
-
-
-x, y = raw({data!r})
-order = np.random.default_rng(0).permutation(len(x))[:240]
-x, y = x[order], y[order]
-x = x[:, x.std(axis=0) > 0]
-x, y = (x - x.mean(axis=0)) / x.std(axis=0), (y - y.mean()) / y.std()
-"""

@@ -47,7 +47,9 @@ def more_rows(x: np.ndarray, y: np.ndarray, most: int) -> tuple[np.ndarray, np.n
     return np.pad(switched(x), ((0, rows), (0, 0))), np.pad(y, (0, rows))
 
 
-def more_neurons(net: nk.MLP, theta: list[dict[str, Any]], most: int) -> tuple[nk.MLP, list[dict[str, Any]]]:
+def more_neurons(
+    net: nk.MLP, theta: list[dict[str, np.ndarray]], most: int
+) -> tuple[nk.MLP, list[dict[str, np.ndarray]]]:
     """A network of `most` neurons per hidden layer that computes and learns the same as `net` at `theta`.
 
     Those added have weights 0 on both sides. Then neither side has a gradient, if the activation is 0 at 0, and they
@@ -80,7 +82,7 @@ class Shallow(nk.models.AbstractModel):
     """
 
     net: nk.MLP
-    used: Any
+    used: np.ndarray
 
     @property
     def in_shape(self) -> tuple[int, ...]:
@@ -101,7 +103,9 @@ class Shallow(nk.models.AbstractModel):
         return last(params[-1], activation(z))
 
 
-def more_layers(net: nk.MLP, theta: list[dict[str, Any]], most: int) -> tuple[Shallow, list[dict[str, Any]]]:
+def more_layers(
+    net: nk.MLP, theta: list[dict[str, np.ndarray]], most: int
+) -> tuple[Shallow, list[dict[str, np.ndarray]]]:
     """A model of `most` hidden layers that computes and learns the same as `net`, of one width, at `theta`."""
     depth, width = len(net.widths), net.widths[0]
     more = most - depth

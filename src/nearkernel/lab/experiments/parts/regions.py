@@ -1,27 +1,20 @@
 """The program of the experiment `regions`, in pieces; braces hold settings."""
 
-START = """\
-import matplotlib.pyplot as plt
-import numpy as np
-import nearkernel as nk
+START = """
 from matplotlib.collections import PolyCollection
 
 width, depth, window, seed = {width}, {depth}, {window}, {seed}
 net = nk.MLP(2, (width,) * depth, 1, "relu", weight_var=2.0, bias_var={bias_var})
-params = []
-for layer, (fan_in, fan_out) in enumerate(zip(net.sizes[:-1], net.sizes[1:])):
-    draw = np.random.default_rng([seed, layer]).normal(size=({widest} + 1, {widest}))
-    params.append(dict(weight=draw[:fan_in, :fan_out], bias=draw[-1, :fan_out]))
+params = drawn(net, seed)
 box = ((-window, window), (-window, window))
 _, axes = plt.subplots(1, {panels}, figsize=(5 * {panels}, 4.5))
 """
 TRAIN = """
-rng = np.random.default_rng([seed, 9])
-{data}
+x, y = data({task!r}, seed)
 fastest = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, params)(x))[-1]
-descent = nk.GradientDescent(0.5 / fastest, {steps} // {parts})
+descent = nk.GradientDescent(0.5 / fastest, {steps} // PARTS)
 losses, steps, counts = [], [0], [nk.geometry.regions(net, params, box).count]
-for part in range(1, {parts} + 1):
+for part in range(1, PARTS + 1):
     run = nk.simulate(net, params, x, y, descent, nk.Record(every=descent.steps))
     params = run.params
     losses[part - 1 :] = run.history["loss"][[0, -1]] / len(x)
@@ -29,27 +22,11 @@ for part in range(1, {parts} + 1):
         steps.append(part * descent.steps)
         counts.append(nk.geometry.regions(net, params, box).count)
 """
-TASKS = {
-    "moons": """\
-y = np.where(np.arange({points}) % 2, 1.0, -1.0)
-angle = np.pi * rng.uniform(size=len(y))
-x = y[:, None] * np.column_stack([np.cos(angle) - 0.5, np.sin(angle) - 0.25])
-x += 0.1 * rng.normal(size=x.shape)""",
-    "rings": """\
-x = rng.uniform(-2, 2, size=({points}, 2))
-y = np.where(np.sin(2.2 * np.linalg.norm(x, axis=1)) > 0, 1.0, -1.0)""",
-    "stripes": """\
-x = rng.uniform(-2, 2, size=({points}, 2))
-y = np.where(np.sin(2.5 * (x[:, 0] + x[:, 1])) > 0, 1.0, -1.0)""",
-}
 DRAW = """
 found = nk.geometry.regions(net, params, box)
 print(found.count, "regions of at most", nk.theory.region_bounds(net).layers)
-slope = found.gradients[:, 0]
-middles = np.array([polygon.mean(axis=0) for polygon in found.vertices])
-values = {values}
-cells = PolyCollection(found.vertices, array=values, cmap="RdBu_r", edgecolor="black", lw=0.3)
-axes[0].add_collection(cells)
+look = dict(array=colored(found, {color!r}), cmap="RdBu_r", edgecolor="black", lw=0.3)
+axes[0].add_collection(PolyCollection(found.vertices, **look))
 angle = np.radians({direction})
 end = window * np.array([np.cos(angle), np.sin(angle)])
 axes[0].plot([-end[0], end[0]], [-end[1], end[1]], "--", color="gray", label="line")
@@ -77,9 +54,4 @@ axes[3].plot(steps, counts, label="regions")
 axes[3].set(title="Regions during training", xlabel="step")
 axes[4].semilogy(descent.steps * np.arange(len(losses)), losses, label="loss")
 axes[4].set(title="Loss", xlabel="step")
-"""
-END = """
-for panel in axes:
-    panel.legend()
-plt.show()
 """

@@ -12,13 +12,12 @@ import nearkernel as nk
 
 from ....activations.formula import is_formula
 from ....statistics.depth.activation_class import scan
-from ... import Watch
 
 WEIGHT_VARS, BIAS_VARS = np.linspace(0.1, 5, 36), np.linspace(0, 1, 21)
 SQUARES = np.array([0.25, 1.0, 4.0])  # mean squares of inputs
 ALIKE = np.array([0.0, 0.9])  # correlations of further inputs with the second
-NETWORKS, _BATCH = 100, 10
-_LEAST, _MOST = 1e-12, 1e3  # kernels that count as neither dead nor exploded
+NETWORKS, BATCH = 100, 10
+LEAST, MOST = 1e-12, 1e3  # kernels that count as neither dead nor exploded
 
 
 class Known(NamedTuple):
@@ -27,7 +26,7 @@ class Known(NamedTuple):
 
     function: Any
     most: float
-    at: Any
+    at: nk.results.CriticalResult
     heat: np.ndarray
     line: np.ndarray
 
@@ -41,7 +40,7 @@ def known_of(text: str) -> Known:
         raise ValueError(f"activation {text}: has no averages that could be computed.") from None
     heat = np.log(np.clip(diagram.chi_perp.T, np.exp(-1), np.exp(1)))
     with jax.enable_x64(True):
-        most = min(_MOST, float(scan(function).k[-1]))
+        most = min(MOST, float(scan(function).k[-1]))
     return Known(function, most, at, heat, diagram.critical_line)
 
 
@@ -58,55 +57,59 @@ def _closed(text: str) -> Any:
     return given
 
 
-def flow(chosen: Any, known: Known) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def flow(
+    function: Any, most: float, weight_var: float, bias_var: float, depth: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Kernels (depth, 3), correlations (depth, 2) and growth (depth,), nan where signals have died or exploded."""
-    weight_var, bias_var, function = chosen.weight_var, chosen.bias_var, known.function
     kernel, growth = bias_var + weight_var * SQUARES, 1.0
     alike = (bias_var + weight_var * ALIKE) / kernel[1]
-    kernel = np.minimum(kernel, known.most)
+    kernel = np.minimum(kernel, most)
     rows = [(kernel, alike, growth)]
-    for _ in range(chosen.depth - 1):
+    for _ in range(depth - 1):
         at = nk.theory.moments(function, kernel)
         growth = growth * weight_var * float(at.slope[1])
         new = bias_var + weight_var * at.value
-        if kernel[1] < known.most:  # else nobody sees it
+        if kernel[1] < most:  # else nobody sees it
             pair, _ = nk.theory.dual(function, kernel[1], kernel[1], alike)
             alike = np.clip((bias_var + weight_var * pair) / max(new[1], 1e-300), -1, 1)
-        kernel = np.clip(new, _LEAST, known.most)
+        kernel = np.clip(new, LEAST, most)
         rows.append((kernel, alike, growth))
     kernels, correlations, growths = (np.array(column) for column in zip(*rows, strict=True))
-    alive = (kernels > _LEAST) & (kernels < known.most)
+    alive = (kernels > LEAST) & (kernels < most)
     return (
         np.where(alive, kernels, np.nan),
         np.where(alive[:, 1:2], correlations, np.nan),
-        np.where(kernels[:, 1] < known.most, growths, np.nan),
+        np.where(kernels[:, 1] < most, growths, np.nan),
     )
 
 
-def drawn_layers(chosen: Any, watch: Watch) -> Iterator[np.ndarray]:
-    """Of all networks so far (networks, depth, 6): three kernels, two correlations, how much a small change grew."""
-    function, rng, found = known_of(chosen.activation).function, np.random.default_rng(0), []
+def drawn_layers(
+    function: Any, weight_var: float, bias_var: float, depth: int, width: int
+) -> Iterator[tuple[float, np.ndarray]]:
+    """Share of the work, and of all networks so far (networks, depth, 6): three kernels, two correlations, how much a
+    small change grew."""
+    rng, done = np.random.default_rng(0), np.empty((0, depth, 6))
     forward = jax.jit(lambda z, dz: jax.jvp(function, (z,), (dz,)))
-    root, shift, width = chosen.weight_var**0.5, chosen.bias_var**0.5, chosen.width
-    for first in range(0, NETWORKS, _BATCH):
-        z = root * _inputs() @ rng.normal(size=(_BATCH, 2, width)) / 2**0.5
-        z = z + shift * rng.normal(size=(_BATCH, 1, width))
+    root, shift = weight_var**0.5, bias_var**0.5
+    for first in range(0, NETWORKS, BATCH):
+        z = root * inputs() @ rng.normal(size=(BATCH, 2, width)) / 2**0.5
+        z = z + shift * rng.normal(size=(BATCH, 1, width))
         dz = start = rng.normal(size=z.shape)
-        rows = [_seen(z, dz, start)]
-        for layer in range(1, chosen.depth):
+        rows = [seen(z, dz, start)]
+        for layer in range(1, depth):
             with jax.enable_x64(True):
                 s, ds = (np.asarray(a) for a in forward(z, dz))
-            weight = root * rng.normal(size=(_BATCH, width, width)) / width**0.5
+            weight = root * rng.normal(size=(BATCH, width, width)) / width**0.5
             with np.errstate(all="ignore"):
-                z, dz = s @ weight + shift * rng.normal(size=(_BATCH, 1, width)), ds @ weight
-                rows.append(_seen(z, dz, start))
+                z, dz = s @ weight + shift * rng.normal(size=(BATCH, 1, width)), ds @ weight
+                rows.append(seen(z, dz, start))
             if layer % 5 == 0:
-                watch((first + _BATCH * layer / chosen.depth) / NETWORKS, f"layer {layer}")
-        found.append(np.stack(rows, axis=1))
-        yield np.concatenate(found)
+                yield (first + BATCH * layer / depth) / NETWORKS, done
+        done = np.concatenate([done, np.stack(rows, axis=1)])
+        yield len(done) / NETWORKS, done
 
 
-def _inputs() -> np.ndarray:
+def inputs() -> np.ndarray:
     """Three along a line, and two at an angle to the second: (5, 2)."""
     angles = np.arccos(np.append([1, 1, 1], ALIKE))
     return np.sqrt(2 * np.append(SQUARES, [1, 1]))[:, None] * np.column_stack(
@@ -114,7 +117,7 @@ def _inputs() -> np.ndarray:
     )
 
 
-def _seen(z: np.ndarray, dz: np.ndarray, start: np.ndarray) -> np.ndarray:
+def seen(z: np.ndarray, dz: np.ndarray, start: np.ndarray) -> np.ndarray:
     """What is measured of a layer: (networks, 6)."""
     square = (z**2).mean(axis=2)
     pair, norm = (z[:, 1:2] * z[:, 3:]).mean(axis=2), np.sqrt(square[:, 1:2] * square[:, 3:])

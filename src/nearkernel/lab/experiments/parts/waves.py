@@ -1,7 +1,7 @@
 """A few points on a line and 60 random waves, bent by themselves: what the page of the quadratic model solves."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Known(NamedTuple):
     kernel_drift: np.ndarray
     start: np.ndarray
     drift: np.ndarray
-    learning: Any
+    learning: nk.results.FeatureLearning
     scale: float = 2 / len(GRID)
 
 

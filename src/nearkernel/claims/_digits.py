@@ -32,3 +32,28 @@ def layers(net: nk.MLP, params: Any, x: np.ndarray) -> list[np.ndarray]:
         x = np.maximum(x @ np.asarray(entry["weight"]) + np.asarray(entry["bias"]), 0.0)
         found.append(x)
     return found
+
+
+def on_the_way(
+    seed: int, classes: int, points: int, width: int, steps: tuple[int, ...]
+) -> tuple[Any, list[Any]]:
+    """(network, x, y) and its parameters after each of `steps` steps, ascending, on the cross-entropy loss."""
+    import jax
+
+    x, labels = digits(classes, points)
+    y = np.eye(classes)[labels]
+    net = nk.MLP(64, (width,) * 2, classes, "tanh", weight_var=1.0, parametrization="standard")
+    params = net.init(jax.random.key(seed))
+    lr = 0.5 / nk.geometry.sharpness(net, params, x, y, "cross_entropy")
+    found, done = [], 0
+    for step in steps:
+        if step > done:
+            params = trained(net, params, x, y, nk.GradientDescent(lr, step - done))
+        found.append(params)
+        done = step
+    return (net, x, y), found
+
+
+def hessian(problem: Any, params: Any) -> nk.geometry.Hessian:
+    net, x, y = problem
+    return nk.geometry.Hessian(net, params, x, y, "cross_entropy")
