@@ -60,16 +60,16 @@ class Figure:
         )
 
     def line(
-        self, column: Column, colour: str = BLUE, style: str = "o-", label: str = "", **look: Any
+        self, column: Column, color: str = BLUE, style: str = "o-", label: str = "", **look: Any
     ) -> None:
-        look |= {"color": colour, "label": label or column}
+        look |= {"color": color, "label": label or column}
         self.parts.append(lambda axes, x, data: axes.plot(x, _values(column, data), style, **look))
 
     def bars(
-        self, column: Column, sem: Column, colour: str = BLUE, style: str = "o", label: str = "", **look: Any
+        self, column: Column, sem: Column, color: str = BLUE, style: str = "o", label: str = "", **look: Any
     ) -> None:
         """Points with error bars."""
-        look |= {"fmt": style, "color": colour, "label": label or column}
+        look |= {"fmt": style, "color": color, "label": label or column}
         self.parts.append(
             lambda axes, x, data: axes.errorbar(x, _values(column, data), _values(sem, data), **look)
         )
@@ -77,12 +77,12 @@ class Figure:
     def level(self, height: float, **look: Any) -> None:
         """A dashed line that stays at `height`."""
         self.parts.append(
-            lambda axes, x, data: axes.axhline(height, **{"color": GREY, "ls": "--", "lw": 1} | look)
+            lambda axes, x, data: axes.axhline(height, **{"color": GRAY, "ls": "--", "lw": 1} | look)
         )
 
     def mark(self, at: float) -> None:
         """A dashed line upwards from `at`."""
-        self.parts.append(lambda axes, x, data: axes.axvline(at, color=GREY, ls="--", lw=1))
+        self.parts.append(lambda axes, x, data: axes.axvline(at, color=GRAY, ls="--", lw=1))
 
     def draw(self, axes: Any, data: Data) -> None:
         for part in self.parts:

@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE, Figure
+from .._drawing import BLUE, GRAY, ORANGE, Figure
 
 
 class MaxMargin(Claim):
@@ -50,4 +50,4 @@ class MaxMargin(Claim):
     figure = Figure("log t", log="xy")
     figure.line("direction error", BLUE, label="error of the direction", ms=3.5)
     figure.line("margin gap", ORANGE, "s-", "missing margin", ms=3.5)
-    figure.line("1/log t", GREY, ":")
+    figure.line("1/log t", GRAY, ":")

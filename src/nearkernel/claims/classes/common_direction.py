@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._digits import digits, layers, trained
-from .._drawing import GREY, ORANGE, Figure
+from .._drawing import GRAY, ORANGE, Figure
 
 
 class CommonDirection(Claim):
@@ -65,6 +65,6 @@ class CommonDirection(Claim):
 
     figure = Figure("layer", "eigenvalue of features", log="y", xticks=[1, 2, 3])
     figure.line("largest")
-    figure.line("global mean", GREY, "x--")
+    figure.line("global mean", GRAY, "x--")
     figure.line("number C", ORANGE)
-    figure.line("class means", GREY, "+--")
+    figure.line("class means", GRAY, "+--")

@@ -7,7 +7,7 @@ import nearkernel as nk
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
 from .._digits import trained
-from .._drawing import GREY, ORANGE, Figure
+from .._drawing import GRAY, ORANGE, Figure
 
 
 class GrowingClusters(Claim):
@@ -50,4 +50,4 @@ class GrowingClusters(Claim):
     figure.line("number 2", ORANGE)
     figure.line("number 3")
     figure.line("number 5")
-    figure.line("smallest", GREY)
+    figure.line("smallest", GRAY)

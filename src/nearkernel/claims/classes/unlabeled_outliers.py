@@ -7,7 +7,7 @@ import nearkernel as nk
 from .. import Claim, Result, at_least, setting
 from .._claim import generator
 from .._digits import digits, trained
-from .._drawing import BLUE, GREY, ORANGE, Figure
+from .._drawing import BLUE, GRAY, ORANGE, Figure
 
 
 class UnlabeledOutliers(Claim):
@@ -72,7 +72,7 @@ class UnlabeledOutliers(Claim):
         lambda data: data["eigenvalue"] / data["eigenvalue"][0], BLUE, "o", "eigenvalue / largest", ms=4
     )
     figure.line("hidden", ORANGE, "-", "share of hidden classes")
-    figure.line("random", GREY, "-", "share of random classes")
+    figure.line("random", GRAY, "-", "share of random classes")
 
 
 def _between(j: np.ndarray, own: np.ndarray) -> float:

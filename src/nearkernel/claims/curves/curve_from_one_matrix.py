@@ -59,5 +59,5 @@ class CurveFromOneMatrix(Claim):
         return Result(tuple(rows), data)
 
     figure = Figure("examples", "test error", log="xy")
-    figure.pair("ridge, theory", "ridge", "ridge, error", label="ridge", colour="#0072b2")
-    figure.pair("flow, theory", "flow", "flow, error", label="flow", colour="#d55e00")
+    figure.pair("ridge, theory", "ridge", "ridge, error", label="ridge", color="#0072b2")
+    figure.pair("flow, theory", "flow", "flow, error", label="flow", color="#d55e00")

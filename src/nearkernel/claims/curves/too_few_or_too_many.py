@@ -52,5 +52,5 @@ class TooFewOrTooMany(Claim):
         return Result(tuple(rows), data)
 
     figure = Figure("examples", "error")
-    figure.pair("end, theory", "end", "end, error", label="end", colour=ORANGE)
+    figure.pair("end, theory", "end", "end, error", label="end", color=ORANGE)
     figure.pair("early, theory", "early", "early, error", label="early")

@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_most, exact, setting
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE, Figure
+from .._drawing import BLUE, GRAY, ORANGE, Figure
 
 
 class FirstStep(Claim):
@@ -46,6 +46,6 @@ class FirstStep(Claim):
         return Result(rows, data)
 
     figure = Figure("d", "root mean square", xlabel="inputs d", log="xy")
-    figure.line("gradient", GREY)
+    figure.line("gradient", GRAY)
     figure.line("rest", BLUE, label="without H w/|w|")
     figure.line("raw", ORANGE, "o--", "without H w")

@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator, sem
-from .._drawing import BLUE, GREY, Figure
+from .._drawing import BLUE, GRAY, Figure
 
 
 class FreeStart(Claim):
@@ -51,4 +51,4 @@ class FreeStart(Claim):
 
     figure = Figure("h", "share of |W|² in the hidden directions", xlabel="size h of the readout", log="x")
     figure.line("share", BLUE, label="independent neurons")
-    figure.line("pairs", GREY, "--", "symmetric pairs")
+    figure.line("pairs", GRAY, "--", "symmetric pairs")

@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting, statistical
 from .._claim import generator, sem
-from .._drawing import BLUE, GREY, Figure
+from .._drawing import BLUE, GRAY, Figure
 
 
 class NoFreeLunch(Claim):
@@ -56,4 +56,4 @@ class NoFreeLunch(Claim):
         "scale", "error / variance, off the sample", xlabel="length scale of the kernel", log="xy"
     )
     figure.line("unknown", BLUE, label="independent values")
-    figure.line("smooth", GREY, label="a smooth function")
+    figure.line("smooth", GRAY, label="a smooth function")

@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_most, exact, setting
 from .._claim import generator, slope
-from .._drawing import BLUE, GREY, ORANGE, Figure
+from .._drawing import BLUE, GRAY, ORANGE, Figure
 
 
 class PackedBalls(Claim):
@@ -59,4 +59,4 @@ class PackedBalls(Claim):
     figure = Figure("parameters", xlabel="parameters n", log="xy")
     figure.line("width", BLUE, label="width δ of n parameters")
     figure.line("entropy", ORANGE, label="entropy of n log2(6R/δ) bits")
-    figure.line(lambda data: 4 * data["width"], GREY, "--", "4 δ")
+    figure.line(lambda data: 4 * data["width"], GRAY, "--", "4 δ")

@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator, sem, slope
-from .._drawing import GREY, ORANGE, Figure
+from .._drawing import GRAY, ORANGE, Figure
 
 
 class SeenPoints(Claim):
@@ -49,6 +49,6 @@ class SeenPoints(Claim):
         )
 
     figure = Figure("points", "worst error", xlabel="numbers that are seen", log="xy")
-    figure.line("any numbers", GREY)
+    figure.line("any numbers", GRAY)
     figure.line("even points")
     figure.line("random points", ORANGE)

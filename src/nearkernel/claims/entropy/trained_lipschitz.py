@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, setting
 from .._claim import generator, sem
-from .._drawing import GREY, ORANGE, Figure
+from .._drawing import GRAY, ORANGE, Figure
 
 
 class TrainedLipschitz(Claim):
@@ -66,4 +66,4 @@ class TrainedLipschitz(Claim):
     figure = Figure("noise", "Lipschitz constant", xlabel="noise of the labels", log="y")
     figure.line("gradient")
     figure.line("bound", ORANGE)
-    figure.line("start", GREY)
+    figure.line("start", GRAY)

@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import generator, slope
-from .._drawing import BLUE, GREEN, GREY, Figure
+from .._drawing import BLUE, GRAY, GREEN, Figure
 from ._problems import F, cubic, problem
 
 
@@ -39,6 +39,6 @@ class CubicRecursion(Claim):
         return Result(tuple(rows), {"eps": eps} | {f"error of order {k}": columns[k] for k in range(3)})
 
     figure = Figure("eps", "distance from the trained model", log="xy")
-    figure.line("error of order 0", GREY, label="kernel frozen")
+    figure.line("error of order 0", GRAY, label="kernel frozen")
     figure.line("error of order 1", BLUE, label="dNTK frozen")
     figure.line("error of order 2", GREEN, label="ddNTKs frozen")

@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import slope
-from .._drawing import GREY, Figure
+from .._drawing import GRAY, Figure
 from ._problems import F, phi, problem, quadratic, trained
 
 
@@ -35,4 +35,4 @@ class DeformedLabels(Claim):
 
     figure = Figure("eps", "distance from the trained weights", log="xy")
     figure.line("deformed labels")
-    figure.line("labels", GREY, "x--", "labels as they are")
+    figure.line("labels", GRAY, "x--", "labels as they are")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import Claim, Result, exact, setting
-from .._drawing import GREEN, GREY, Figure
+from .._drawing import GRAY, GREEN, Figure
 
 
 class LazyScale(Claim):
@@ -30,6 +30,6 @@ class LazyScale(Claim):
         return Result(tuple(rows), {"alpha": np.array(alphas)} | {f"order {k}": errors[:, k] for k in ORDERS})
 
     figure = Figure("alpha", "distance from the trained network", xlabel="lazy scale alpha", log="xy")
-    figure.line("order 0", GREY)
+    figure.line("order 0", GRAY)
     figure.line("order 1")
     figure.line("order 2", GREEN)

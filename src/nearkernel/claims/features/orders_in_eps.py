@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, exact, setting
 from .._claim import slope
-from .._drawing import BLUE, GREEN, GREY, Figure
+from .._drawing import BLUE, GRAY, GREEN, Figure
 from ._problems import problem, solved, trained_outputs
 
 
@@ -36,6 +36,6 @@ class OrdersInEps(Claim):
         return Result(tuple(rows), {"eps": eps} | {f"error of order {k}": columns[k] for k in range(3)})
 
     figure = Figure("eps", "distance from the trained model", log="xy")
-    figure.line("error of order 0", GREY, label="order 0")
+    figure.line("error of order 0", GRAY, label="order 0")
     figure.line("error of order 1", BLUE, label="order 1")
     figure.line("error of order 2", GREEN, label="order 2")

@@ -8,7 +8,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, at_least, at_most, setting
 from .._digits import hessian, on_the_way
-from .._drawing import BLUE, GREY
+from .._drawing import BLUE, GRAY
 
 
 class SettledDirections(Claim):

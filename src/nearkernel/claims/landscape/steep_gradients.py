@@ -7,7 +7,7 @@ import nearkernel as nk
 from .. import Claim, Result, at_least, at_most, setting
 from .._claim import generator
 from .._digits import hessian, on_the_way
-from .._drawing import GREY, ORANGE, Figure
+from .._drawing import GRAY, ORANGE, Figure
 
 
 class SteepGradients(Claim):
@@ -46,4 +46,4 @@ class SteepGradients(Claim):
     )
     figure.line("batches")
     figure.line("all data", ORANGE)
-    figure.line("chance", GREY)
+    figure.line("chance", GRAY)

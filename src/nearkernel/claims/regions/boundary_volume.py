@@ -47,4 +47,4 @@ class BoundaryVolume(Claim):
 
     figure = Figure("dimension", "volume of a neuron's boundary, R = 1.5", xlabel="inputs d", log="y")
     figure.pair("layer 1", "measured 1", "sem 1", label="layer 1")
-    figure.pair("layer 2", "measured 2", "sem 2", label="layer 2", colour=ORANGE)
+    figure.pair("layer 2", "measured 2", "sem 2", label="layer 2", color=ORANGE)

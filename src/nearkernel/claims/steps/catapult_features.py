@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import Claim, Result, at_least, exact, setting
 from .._claim import generator, slope
-from .._drawing import GREY, ORANGE, Figure
+from .._drawing import GRAY, ORANGE, Figure
 
 
 class CatapultFeatures(Claim):
@@ -56,4 +56,4 @@ class CatapultFeatures(Claim):
     figure = Figure("width", "relative movement of the neurons' weights", log="xy")
     figure.line("catapult")
     figure.line("mean field", ORANGE)
-    figure.line("lazy", GREY)
+    figure.line("lazy", GRAY)

@@ -5,7 +5,7 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, at_least, exact, setting
-from .._drawing import BLUE, GREY, Figure
+from .._drawing import BLUE, GRAY, Figure
 
 
 class EdgeOfStability(Claim):
@@ -40,5 +40,5 @@ class EdgeOfStability(Claim):
 
     figure = Figure("step", ylim=(0, None))
     figure.line("lr sharpness", BLUE, label="lr · sharpness")
-    figure.line(lambda data: data["loss"] / data["loss"][0], GREY, "-", "loss / first loss")
+    figure.line(lambda data: data["loss"] / data["loss"][0], GRAY, "-", "loss / first loss")
     figure.level(2)

@@ -62,4 +62,4 @@ class TrainedCumulants(Claim):
         lambda data: 1 / data["width"], "width x cumulant of output 0", xlabel="1/width", xlim=(-0.001, None)
     )
     figure.pair("k000_theory", "k000", "k000_sem", label="third")
-    figure.pair("k0000_theory", "k0000", "k0000_sem", label="fourth", colour=ORANGE)
+    figure.pair("k0000_theory", "k0000", "k0000_sem", label="fourth", color=ORANGE)

@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE, Figure
+from .._drawing import BLUE, GRAY, ORANGE, Figure
 
 
 class TrainedEnsemble(Claim):
@@ -58,5 +58,5 @@ class TrainedEnsemble(Claim):
 
     figure = Figure("at", "variance after training", xlabel="place on a line", ylim=(0, None))
     figure.line("theory", BLUE, "-", "forecast")
-    figure.bars("measured", "sem", GREY, label="trained networks", capsize=2)
+    figure.bars("measured", "sem", GRAY, label="trained networks", capsize=2)
     figure.line("posterior of the NTK", ORANGE, "--")

@@ -6,7 +6,7 @@ import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
 from .._claim import generator, sem
-from .._drawing import GREY, Figure
+from .._drawing import GRAY, Figure
 
 
 class AnyWeights(Claim):
@@ -37,7 +37,7 @@ class AnyWeights(Claim):
 
     figure = Figure("width", "fourth moment of an output", xlabel="width of two hidden layers")
     figure.pair(label="uniform")
-    figure.line("normal", GREY, "--", "normal weights")
+    figure.line("normal", GRAY, "--", "normal weights")
 
 
 def _outputs(rng: np.random.Generator, size: int, n: int, x: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import Claim, Result, at_most, setting, statistical
 from .._claim import generator
-from .._drawing import BLUE, GREY, ORANGE, Figure
+from .._drawing import BLUE, GRAY, ORANGE, Figure
 
 
 class DepthOverWidth(Claim):
@@ -53,7 +53,7 @@ class DepthOverWidth(Claim):
     figure.line("tanh", ORANGE, "s")
     figure.line(
         lambda data: data["linear"][0] * data["depth over width"] / data["depth over width"][0],
-        GREY,
+        GRAY,
         "--",
         "L/n",
     )

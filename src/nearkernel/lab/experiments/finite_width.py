@@ -153,7 +153,7 @@ class FiniteWidth(Experiment):
 
     def _law(self):
         algorithm = nk.GradientDescent(self._lr(), steps=self.steps)
-        return nk.forecast(self._net, X, Y, algorithm, np.array([[self.place]]), order=1)
+        return nk.forecast(self._net, X, Y, algorithm, np.array([[self.place]]), theory=nk.FiniteWidth())
 
     def python(self, checked: bool = False) -> str:
         return program(__name__, _THEORY + _CHECK * checked + _CURVES, **self.values())
@@ -200,7 +200,7 @@ new = np.array([[{place}]])
 net = nk.MLP(1, ({width},), 1, {activation!r}, weight_var={weight_var}, bias_var={bias_var})
 lr, steps = rate({activation!r}, {weight_var}, {bias_var}), {steps}
 
-law = nk.forecast(net, X, Y, nk.GradientDescent(lr, steps=steps), new, order=1)
+law = nk.forecast(net, X, Y, nk.GradientDescent(lr, steps=steps), new, theory=nk.FiniteWidth())
 print("skewness", law.skewness, "excess kurtosis", law.kurtosis)
 mean, std = law.mean[0], law.std[0]
 at = mean + std * np.linspace(-SIDES, SIDES, 161)

@@ -18,7 +18,7 @@ GRID = np.linspace(-2, 2, 41)[:, None]
 MIDDLE = 20  # where the grid is 0
 STEPS, EVERY = 100, 5  # steps of gradient descent, and how many are between two looks
 _NETWORKS, _BATCH = 12, 4
-CLOUDS = nk.forecasts.Clouds(neurons=512, scrambles=2, every=EVERY)
+CLOUDS = nk.MeanField(neurons=512, scrambles=2, every=EVERY)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _known(points: Points, richness: float, activation: str, weight_var: float, 
     x, y = np.array(points)[:, :1], np.array(points)[:, 1]
     ntk, net = (_net(activation, weight_var, bias_var, name) for name in ("ntk", "mean_field"))
     lr, model = _rate(ntk, x), nk.Scaled(net, 1 / richness)
-    law = nk.forecast(model, x, y, nk.GradientDescent(richness**2 * lr, steps=STEPS), GRID, clouds=CLOUDS)
+    law = nk.forecast(model, x, y, nk.GradientDescent(richness**2 * lr, steps=STEPS), GRID, theory=CLOUDS)
     assert isinstance(law, nk.results.RichForecast)
     rates, modes = np.linalg.eigh(nk.kernels.NTK(ntk)(x))
     left = (1 - lr * rates) ** np.arange(STEPS + 1)[:, None] * (modes.T @ y)

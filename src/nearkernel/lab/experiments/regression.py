@@ -87,7 +87,7 @@ class Regression(Experiment):
         net, x, y = self._problem()
         with ThreadPoolExecutor(1) as beside:  # the first time, both compile for seconds
             finite = None if self.activation == "relu" else beside.submit(self._expanded, net, x, y)
-            bayes = nk.forecasts.posterior(nk.kernels.NNGP(net), x, y, GRID, self.noise)
+            bayes = nk.posterior(nk.kernels.NNGP(net), x, y, GRID, self.noise)
             wide = nk.forecast(net, x, y, nk.GradientFlow(self.time), GRID)
         curves = [_banded("NNGP", bayes.mean, bayes.std, 3), _banded("NTK", wide.mean, wide.std, 1)]
         numbers = [Number("widest NTK band", float(wide.std.max()), "standard deviation over networks")]
@@ -218,7 +218,7 @@ net = nk.MLP(
 )
 algorithm = nk.GradientFlow({time})
 
-bayes = nk.forecasts.posterior(nk.kernels.NNGP(net), x, y, GRID, noise={noise})
+bayes = nk.posterior(nk.kernels.NNGP(net), x, y, GRID, noise={noise})
 wide = nk.forecast(net, x, y, algorithm, GRID)
 for name, law in {{"NNGP": bayes, "NTK": wide}}.items():
     plt.plot(GRID[:, 0], law.mean, label=name)

@@ -12,7 +12,7 @@ lr = 0.5 / rates[-1]
 
 model = nk.Scaled(net, 1 / richness)
 descent = nk.GradientDescent(richness**2 * lr, steps=last)
-law = nk.forecast(model, x, y, descent, GRID, clouds=CLOUDS)
+law = nk.forecast(model, x, y, descent, GRID, theory=CLOUDS)
 lazy = nk.forecast(lazy_net, x, y, nk.GradientDescent(lr, steps=step), GRID)
 lazy_loss = (((1 - lr * rates) ** np.arange(last + 1)[:, None] * (modes.T @ y)) ** 2).sum(axis=1) / 2
 kernels = law.kernels()
