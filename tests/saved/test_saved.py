@@ -178,7 +178,7 @@ def of_class(text):
         (of_class("sklearn.pipeline:FeatureUnion"), "which is not allowed in a model file"),
         (of_class("nearkernel.estimators._gone:Gone"), "which is not allowed in a model file"),
         (of_class("nearkernel.estimators.kernel_machine:solve"), "which is not allowed in a model file"),
-        (of_class("nearkernel._base.status:StatusKind"), "does not support"),
+        (of_class("nearkernel._status:StatusKind"), "does not support"),
         (lambda d: d.update(model={"pickle": "x"}), "it contains 'pickle', which this version does not support"),
         (lambda d: d["model"]["state"].append(["__class__", 1]), "it contains '__class__'"),
         (lambda d: d.update(model={"array": "999"}), "is damaged or not a model file: '999'"),

@@ -150,6 +150,7 @@ def solve(
             watch=lambda k, r: shown.say(f"iteration {k}: relative residual {r:.1e}"),
         )  # fmt: skip
         found = nk.solve(kernel, arrays["x"], arrays["y"], nk.Ridge(ridge), solver=solver)
+        assert isinstance(found, nk.results.MachineSolution)
         predicted: dict[str, Any] = (
             {"prediction": found.predict(arrays["x_new"]).mean} if "x_new" in arrays else {}
         )

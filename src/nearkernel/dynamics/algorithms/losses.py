@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -141,6 +141,7 @@ class FunctionLoss(AbstractLoss):
         return self.function(z, y)
 
 
+AnyLoss: TypeAlias = str | AbstractLoss | Callable[[jax.Array, jax.Array], jax.Array]
 _NAMED: dict[str, AbstractLoss] = {loss.name: loss for loss in (Squared(), CrossEntropy(), Huber())}
 
 _SOUND = {type(loss) for loss in _NAMED.values()}  # finite, and so are their derivatives
@@ -170,7 +171,7 @@ def require_loss(loss: AbstractLoss, outputs: Callable[[], Any], y: Any) -> None
         raise ValueError(f"`loss` {wrong} at the outputs before training: it must be finite there.")
 
 
-def get_loss(loss: Any) -> AbstractLoss:
+def get_loss(loss: AnyLoss) -> AbstractLoss:
     """A loss by its name, as itself, or of any JAX function loss(z, y)."""
     if isinstance(loss, AbstractLoss):
         return loss

@@ -5,6 +5,7 @@ K by Cholesky for t -> infinity, in tridiagonal form for its rational functions,
 
 import abc
 import functools
+from typing import Self
 
 import numpy as np
 import scipy.linalg
@@ -26,6 +27,10 @@ class AbstractFactor(abc.ABC):
     @abc.abstractmethod
     def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
         """g(K) right."""
+
+    def solved(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> tuple[Self, np.ndarray]:
+        """This factor, with what it has to say of how it found them, and the coefficients g(K) right."""
+        return self, self.apply(algorithm, right)
 
     def judged(self, status: Status) -> Status:
         """How training ends, with what this factor has to say of its matrix."""

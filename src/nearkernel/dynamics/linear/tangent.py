@@ -2,7 +2,7 @@
 
 import abc
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
@@ -36,6 +36,7 @@ from .factor import (
     tridiagonal,
 )
 
+Problem: TypeAlias = AbstractKernel | FeatureModel | QuadraticModel | Taylor
 _FEW = 16  # inputs whose tangent kernel with each other is made to have its diagonal
 
 
@@ -304,7 +305,7 @@ def _outputs(model: AbstractModel, params, x):
     return model(params, x)
 
 
-def tangent_of(problem: Any) -> AbstractTangent:
+def tangent_of(problem: Problem) -> AbstractTangent:
     """The problem of a kernel, a model of given features or an expanded model."""
     if isinstance(problem, AbstractKernel):
         return KernelTangent(problem)
