@@ -1,6 +1,6 @@
 """The verb `solve`: what training does, without training."""
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from .._base.check import inputs, shown, whole
 from .._base.types import ArrayLike, Num
@@ -120,10 +120,10 @@ def solve(
     if not isinstance(chosen, Nystrom):  # which keeps its centres alone, and reads memory maps
         x = x.copy()  # the solution outlives the caller's array
     vector = function.is_vector(y)
-    y = function.columns(y, len(x), tangent.out_dim(x))
+    columns = function.columns(y, len(x), tangent.out_dim(x))
     require_sound(tangent, x)
     if isinstance(algorithm, SGD):
-        return sgd_solution(tangent, x, y, algorithm, vector)
+        return sgd_solution(tangent, x, columns, algorithm, vector)
     if order > 0:
         if not function.quadratic:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
@@ -131,17 +131,17 @@ def solve(
         if not isinstance(chosen, Direct | None):
             raise ValueError(f"`solver` {chosen.name!r} needs order 0; use solver='direct' or 'auto'.")
         require_solvable(tangent, x, algorithm)
-        return expanded_solution(tangent, x, y, algorithm, order, vector)
+        return expanded_solution(tangent, x, columns, algorithm, order, vector)
     if not isinstance(chosen, Direct | None):
         if not isinstance(problem, AbstractKernel) or not function.quadratic:
             raise ValueError(
                 f"`solver` {chosen.name!r} needs a kernel and the loss 'squared'; use solver='direct' or 'auto'."
             )
-        return solve_iteratively(problem, x, y, algorithm, chosen, vector)
+        return solve_iteratively(problem, x, columns, algorithm, chosen, vector)
     if not function.quadratic:
-        return function_space_solution(tangent, x, y, algorithm, function, vector)
+        return function_space_solution(tangent, x, columns, algorithm, function, vector)
     large = by_size(problem, x, algorithm) if chosen is None and isinstance(problem, AbstractKernel) else None
-    return linear_solution(tangent, x, y, algorithm, vector, large)
+    return linear_solution(tangent, x, columns, algorithm, vector, large)
 
 
 def _require_one_rate(sgd: SGD, tangent: AbstractTangent) -> None:
@@ -167,5 +167,5 @@ def _solvable(
     return sgd
 
 
-def _name(algorithm: Any) -> str:
+def _name(algorithm: object) -> str:
     return shown(algorithm) if isinstance(algorithm, AbstractAlgorithm) else type(algorithm).__name__

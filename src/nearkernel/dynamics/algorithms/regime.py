@@ -1,13 +1,13 @@
 """Which theory is to be trusted for a given network and its targets: kernel, expansion, or the rich limit."""
 
 import math
-from typing import Any
 
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import numeric, positive, targets
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ...models.base import AbstractModel, require_model
 from ...models.networks.richness import hidden_widths, richness
 from ...models.networks.scaled import Scaled
@@ -74,7 +74,7 @@ class RegimeResult(Result, eqx.Module):
         return f"{self.name}: {self.meaning}; {self.advice}"
 
 
-def regime(model: AbstractModel, y: Any, correction: float | None = None) -> RegimeResult:
+def regime(model: AbstractModel, y: ArrayLike, correction: float | None = None) -> RegimeResult:
     r"""Recommends a theory for `model` trained on targets `y` (n,) or (n, out).
 
     Kernels change by about the square of the strength, richness times targets. Below strength 0.1 the tangent kernel is

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import equinox as eqx
 import numpy as np
@@ -108,7 +108,7 @@ class AbstractSolution(Result, abc.ABC):
         """Outputs at `x_new` (m, d); with `time`, the outputs of `at(time)`."""
 
     @abc.abstractmethod
-    def at(self, moment: Any) -> Self:
+    def at(self, moment: float) -> Self:
         """The same training at another time `moment` (steps for gradient descent)."""
 
     def _shaped(self, outputs: np.ndarray) -> np.ndarray:
@@ -216,7 +216,22 @@ class FactoredSolution(AbstractSolution):
         return np.unique(np.round(times) + 1) if isinstance(self.algorithm, GradientDescent) else times
 
 
-def losses_of(theory: Any, unit: str, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+class ForecastLosses(Protocol):
+    """A forecast of the loss over time."""
+
+    @property
+    def algorithm(self) -> AbstractAlgorithm: ...
+
+    @property
+    def times(self) -> np.ndarray: ...
+
+    @property
+    def loss(self) -> np.ndarray: ...
+
+
+def losses_of(
+    theory: AbstractSolution | ForecastLosses, unit: str, times: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Times and losses of a `theory`, up to the last of `times`."""
     if getattr(getattr(theory, "algorithm", None), "unit", unit) != unit:
         raise ValueError(
@@ -237,7 +252,7 @@ def _unit(algorithm: AbstractAlgorithm) -> str:
     return algorithm.unit if isinstance(algorithm, TimedAlgorithm) else "time"
 
 
-def moved_to(algorithm: SpectralAlgorithm, time: float) -> TimedAlgorithm:
+def moved_to(algorithm: SpectralAlgorithm, time: ArrayLike) -> TimedAlgorithm:
     """The algorithm stopped at another `time`."""
     if not isinstance(algorithm, TimedAlgorithm):
         raise ValueError(

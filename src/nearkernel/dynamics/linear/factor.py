@@ -41,7 +41,9 @@ class Cholesky(AbstractFactor):
     """K + shift = L L^T; answers for that shift alone, at a tenth of the price of eigenvalues."""
 
     def __init__(self, lower: np.ndarray, shift: float, lam_max: float):
-        self.lower, self.shift, self.lam_max = lower, shift, lam_max
+        self.lower = lower
+        self.shift = shift
+        self.lam_max = lam_max
         self.rank, self.cutoff = len(lower), 0.0
 
     def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
@@ -97,7 +99,8 @@ class Tridiagonal(RationalFactor):
     """
 
     def __init__(self, reflections: np.ndarray, tau: np.ndarray, main: np.ndarray, off: np.ndarray):
-        self.reflections, self.tau, self.main, self.off = reflections, tau, main, off
+        self.reflections, self.tau = reflections, tau
+        self.main, self.off = main, off
         ends = [
             scipy.linalg.eigvalsh_tridiagonal(main, off, select="i", select_range=(i, i), check_finite=False)[
                 0

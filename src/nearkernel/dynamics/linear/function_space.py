@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Any, Self
+from typing import Self
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +10,19 @@ import numpy as np
 
 from ..._base.check import inputs
 from ..._base.status import Status, StatusKind
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ..algorithms.divergence import judged
 from ..algorithms.losses import AbstractLoss, loss_of_zero, require_loss
 from ..algorithms.ode import integrate
 from ..algorithms.sgd import FullBatches
-from ..algorithms.spectral import GradientDescent, GradientFlow, SpectralAlgorithm, TimedAlgorithm
+from ..algorithms.spectral import (
+    AbstractAlgorithm,
+    GradientDescent,
+    GradientFlow,
+    SpectralAlgorithm,
+    TimedAlgorithm,
+)
 from .base import AbstractSolution, Prediction, end_of, moved_to, status_at
 from .tangent import AbstractTangent
 
@@ -72,7 +79,7 @@ class FunctionSpaceSolution(AbstractSolution):
         return times, np.array([self._loss(z, jnp.asarray(self._y)) for z in outputs])
 
     @in_float64
-    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+    def predict(self, x_new: ArrayLike, time: float | None = None) -> Prediction:
         """Outputs at `x_new`, at the end or at another finite `time`."""
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
         weights = self._weights if time is None else self._trained(time)[1]
@@ -101,7 +108,12 @@ def function_space_solution(
 
 
 def trained_by(
-    loss: AbstractLoss, matrix: np.ndarray, start: np.ndarray, y: np.ndarray, shape: tuple, algorithm: Any
+    loss: AbstractLoss,
+    matrix: np.ndarray,
+    start: np.ndarray,
+    y: np.ndarray,
+    shape: tuple[int, ...],
+    algorithm: AbstractAlgorithm,
 ) -> tuple[np.ndarray, Status]:
     """The coefficients a, of that shape, at the end of training from outputs `start`, and how it ended."""
     if not isinstance(algorithm, GradientDescent | GradientFlow | FullBatches):
@@ -126,7 +138,7 @@ def trained_by(
         if not success:
             message = f"not converged: the flow is too stiff to follow to {end_of(algorithm)}"
             return np.full_like(weights, np.nan), Status(StatusKind.stiff, message)
-    ends = [loss(jnp.asarray(z), jnp.asarray(y)) for z in (start, _outputs(matrix, start, weights))]
+    ends = [float(loss(jnp.asarray(z), jnp.asarray(y))) for z in (start, _outputs(matrix, start, weights))]
     status = judged(
         status_at(algorithm, 0.0), ends, f"by {end_of(algorithm)}", zero=loss_of_zero(loss, y, start)
     )

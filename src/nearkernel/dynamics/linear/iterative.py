@@ -2,12 +2,13 @@
 
 import dataclasses
 import math
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from ..._base.check import inputs
 from ..._base.status import Status, StatusKind
+from ..._base.types import ArrayLike
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
 from ..._run.progress import task
@@ -51,7 +52,7 @@ class MachineSolution(AbstractSolution):
         return len(self.history)
 
     @in_float64
-    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+    def predict(self, x_new: ArrayLike, time: float | None = None) -> Prediction:
         """Outputs at `x_new` (m, d), in bounded memory; another `time` is available for "nystrom" only."""
         if time is not None:
             return self.at(time).predict(x_new)
@@ -64,7 +65,7 @@ class MachineSolution(AbstractSolution):
                 outputs[part] = self.kernel.entries(x_new[part], self.centres) @ self.coefficients
         return Prediction(terms=(self._shaped(outputs),))
 
-    def at(self, moment: Any) -> Self:
+    def at(self, moment: float) -> Self:
         """The solution at another time `moment`, for "nystrom" only; other solvers end at the time they were given."""
         raise ValueError(
             f"`time` is available with solver='direct' and solver='nystrom' only; this solver is {self.solver.name!r}."

@@ -1,13 +1,14 @@
 """SGD on a linear model, solved: mean and covariance of its outputs over batches and noise."""
 
 import dataclasses
-from typing import Any, Self
+from typing import Self
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import inputs
 from ..._base.status import Status, StatusKind
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ..algorithms.divergence import judged
 from ..algorithms.losses import Squared, loss_of_zero
@@ -39,7 +40,7 @@ class SGDSolution(AbstractSolution):
         return self._status
 
     @in_float64
-    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+    def predict(self, x_new: ArrayLike, time: float | None = None) -> Prediction:
         """The mean at `x_new` (m, d), in the shape of `y`; if SGD is random, also `std` and `cov`."""
         if time is not None:
             return self.at(time).predict(x_new)
@@ -55,9 +56,8 @@ class SGDSolution(AbstractSolution):
     def at(self, moment: float) -> Self:
         """The same training after another number of steps `moment`, which the schedule must cover."""
         algorithm = self.algorithm.at(moment)
-        return dataclasses.replace(
-            self, algorithm=algorithm, **_trained_by(algorithm, self._trained.task, self._y)
-        )
+        trained, status = _trained_by(algorithm, self._trained.task, self._y)
+        return dataclasses.replace(self, algorithm=algorithm, _trained=trained, _status=status)
 
 
 def sgd_solution(
@@ -72,15 +72,16 @@ def sgd_solution(
         drift=tangent.flat(tangent.drift(x, y.shape[1])),
         weights=weights_of(algorithm, len(x), sharing),
     )
+    trained, status = _trained_by(algorithm, task, y)
     return SGDSolution(
-        algorithm=algorithm, _x=x, _y=y, _vector=vector, _tangent=tangent, **_trained_by(algorithm, task, y)
+        algorithm=algorithm, _x=x, _y=y, _vector=vector, _tangent=tangent, _trained=trained, _status=status
     )
 
 
-def _trained_by(algorithm: SGD, task: Task, y: np.ndarray) -> dict[str, Any]:
+def _trained_by(algorithm: SGD, task: Task, y: np.ndarray) -> tuple[TrainedMoments, Status]:
     trained = trained_moments(task, algorithm)
-    status = status_of_steps(algorithm, 0.5 * float((task.error**2).sum()), trained.loss(), y)
-    return {"_trained": trained, "_status": status}
+    first = 0.5 * float((task.error**2).sum())
+    return trained, status_of_steps(algorithm, first, trained.loss(), y)
 
 
 class _Spread(AbstractSpread):

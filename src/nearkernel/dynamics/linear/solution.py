@@ -2,14 +2,16 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from typing import Self
 
 import numpy as np
 
 from ..._base.check import inputs, listed, numeric, shown
+from ..._base.types import ArrayLike
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
+from ...models.base import Params
 from ...scale.iterate import relative
 from ..algorithms.spectral import SpectralAlgorithm
 from .base import FactoredSolution, Prediction, moved_to, status_of
@@ -78,7 +80,7 @@ class Solution(FactoredSolution):
         """Those of another algorithm on the same problem."""
         return _solved(self.factor_for(algorithm), algorithm, self._residual)[1]
 
-    def _at(self, time: float | None) -> np.ndarray:
+    def _at(self, time: ArrayLike | None) -> np.ndarray:
         return self._weights if time is None else self._coefficients(moved_to(self.algorithm, time))
 
     @in_float64
@@ -92,13 +94,13 @@ class Solution(FactoredSolution):
         return dataclasses.replace(self, algorithm=other, _factor=factor, _weights=weights)
 
     @in_float64
-    def predict(self, x_new: Any, time: Any = None) -> Prediction:
+    def predict(self, x_new: ArrayLike, time: ArrayLike | None = None) -> Prediction:
         """Outputs at `x_new` (m, d), at the end of training or at another `time` (steps for gradient descent).
 
         For an array of times (t,), outputs are (t, m) or (t, m, out), and the kernel is computed once.
         """
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
-        if np.ndim(time) == 0:
+        if time is None or np.ndim(time) == 0:
             return Prediction(terms=(self._outputs(x_new, [self._at(time)])[0],))
         times = numeric(time, "time")
         if times.ndim != 1 or not times.size:
@@ -106,7 +108,7 @@ class Solution(FactoredSolution):
         return Prediction(terms=(self._outputs(x_new, [self._at(float(each)) for each in times]),))
 
     @in_float64
-    def predict_each(self, x_new: Any, algorithms: Any) -> np.ndarray:
+    def predict_each(self, x_new: ArrayLike, algorithms: Sequence[SpectralAlgorithm]) -> np.ndarray:
         """Outputs (k, m) or (k, m, out) of the same data trained with each of `algorithms` (learning rates, times,
         ridges).
 
@@ -144,7 +146,7 @@ class Solution(FactoredSolution):
         return -self._weights
 
     @in_float64
-    def response(self, x_new: Any) -> np.ndarray:
+    def response(self, x_new: ArrayLike) -> np.ndarray:
         r"""The response $R = k(x', X)\, g(K)$, (m, n): how the trained outputs at `x_new` depend on the targets."""
         cross = self._tangent.cross(inputs(x_new, "x_new", self._x.shape[1:]), self._x)
         return self._factor.apply(self.algorithm, cross.T).T
@@ -206,7 +208,7 @@ class Solution(FactoredSolution):
         )
 
     @in_float64
-    def params(self, time: float | None = None) -> Any:
+    def params(self, time: float | None = None) -> Params:
         """The trained parameters of a model (kernels have none), at the end of training or at `time`."""
         return self._tangent.params(self._x, self._at(time))
 

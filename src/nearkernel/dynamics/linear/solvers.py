@@ -2,7 +2,9 @@
 
 import abc
 import math
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import numpy as np
@@ -19,11 +21,12 @@ from ...scale.store import open_store
 from ...scale.stored import Stored
 from ..algorithms.spectral import GradientDescent, SpectralAlgorithm
 
+Watch: TypeAlias = Callable[[int, float], None]
 _SHARES = 8  # of a budget: half of it is for the tiles of products
 _MOST_COLUMNS = 3000  # of a preconditioner
 
 
-def _budget(memory: "str | int | None") -> int:
+def _budget(memory: str | int | None) -> int:
     return available_bytes() // 2 if memory is None else parse_bytes(memory)
 
 
@@ -43,9 +46,9 @@ class IterativeSolver(AbstractSolver):
     """One that needs only products with K, and stops at a tolerance."""
 
     tol: eqx.AbstractVar[float]
-    memory: eqx.AbstractVar[Any]
-    blocks: eqx.AbstractVar[Any]
-    watch: eqx.AbstractVar[Any]
+    memory: eqx.AbstractVar[str | int | None]
+    blocks: eqx.AbstractVar[str | Path | None]
+    watch: eqx.AbstractVar[Watch | None]
 
     def budget(self) -> int:
         """The number of bytes it may use: `memory`, or half of the free memory."""
@@ -65,7 +68,7 @@ class IterativeSolver(AbstractSolver):
     ) -> Iterated:
         """Coefficients for right-hand sides `right` (n, columns) and `algorithm`, by `products` with the matrix."""
 
-    def _told(self) -> Any:
+    def _told(self) -> Watch:
         if self.watch is not None:
             return self.watch
         return lambda k, residual: report("solve", k, f"relative residual {residual:.1e}")
@@ -95,10 +98,10 @@ class ConjugateGradients(IterativeSolver):
     tol: float = 1e-9
     rank: int | None = None
     iterations: int = 1000
-    memory: Any = None
+    memory: str | int | None = None
     seed: int = 0
-    blocks: Any = None
-    watch: Any = None
+    blocks: str | Path | None = None
+    watch: Watch | None = None
     name = "cg"
 
     def __check_init__(self):
@@ -142,9 +145,9 @@ class Richardson(IterativeSolver):
 
     tol: float = 1e-6
     iterations: int = 100_000
-    memory: Any = None
-    blocks: Any = None
-    watch: Any = None
+    memory: str | int | None = None
+    blocks: str | Path | None = None
+    watch: Watch | None = None
     name = "richardson"
 
     def __check_init__(self):
@@ -180,10 +183,10 @@ class EigenPro(IterativeSolver):
     rank: int = 160
     sample: int = 2000
     batch_size: int = 1000
-    memory: Any = None
+    memory: str | int | None = None
     seed: int = 0
-    blocks: Any = None
-    watch: Any = None
+    blocks: str | Path | None = None
+    watch: Watch | None = None
     name = "eigenpro"
 
     def __check_init__(self):
@@ -220,7 +223,7 @@ class Nystrom(AbstractSolver):
     """
 
     centres: Any = 2000
-    memory: Any = None
+    memory: str | int | None = None
     seed: int = 0
     name = "nystrom"
 
@@ -268,7 +271,7 @@ def largest_product(products: AbstractProducts) -> float:
 _BY_NAME = {cls.name: cls for cls in (Direct, ConjugateGradients, Richardson, EigenPro, Nystrom)}
 
 
-def get_solver(solver: Any) -> AbstractSolver | None:
+def get_solver(solver: object) -> AbstractSolver | None:
     """The solver of a name or of itself; None for "auto"."""
     if isinstance(solver, AbstractSolver):
         return solver

@@ -2,7 +2,7 @@
 
 import abc
 import math
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import jax
 import numpy as np
@@ -17,7 +17,7 @@ from ...kernels.empirical.ntk import EmpiricalNTK
 from ...kernels.features import FeatureKernel
 from ...kernels.tiles import pieces
 from ...kernels.wide.network import NTK
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ...models.expansion.derivatives import AbstractDerivatives, ModelDerivatives
 from ...models.expansion.feature_derivatives import FeatureDerivatives
 from ...models.expansion.features import FeatureModel
@@ -86,7 +86,7 @@ class AbstractTangent(Portable, abc.ABC):
     def unflat(self, columns: np.ndarray, out: int) -> np.ndarray:
         return columns
 
-    def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
+    def params(self, x: np.ndarray, weights: np.ndarray) -> Params:
         raise TypeError("a kernel has no parameters: solve a model, e.g. nk.expand(net, params).")
 
     def largest_eigenvalue(self, x: np.ndarray) -> float:
@@ -116,11 +116,11 @@ class CurvedTangent(AbstractTangent):
         """At initialization, on inputs `x`."""
 
     @abc.abstractmethod
-    def tree(self, moved: np.ndarray) -> Any:
+    def tree(self, moved: np.ndarray) -> Params:
         """Moved parameters (columns, P) in the shape of the model's own."""
 
     @abc.abstractmethod
-    def arrived(self, moved: np.ndarray) -> Any:
+    def arrived(self, moved: np.ndarray) -> Params:
         """The start plus what moved."""
 
     @abc.abstractmethod
@@ -228,7 +228,7 @@ class ExpandedTangent(CurvedTangent):
     """
 
     kernel: EmpiricalNTK
-    _roots: Any = None  # in files of 0.2, which trained without factors
+    _roots: np.ndarray | jax.Array | None = None  # in files of 0.2, which trained without factors
 
     def __init__(self, model: Taylor):
         self.model, self.degree = model, model.degree
@@ -275,22 +275,22 @@ class ExpandedTangent(CurvedTangent):
         parts = (self.cross(x[part], x[part]) for part in pieces(slice(0, len(x)), _FEW))
         return np.concatenate([np.diagonal(part) for part in parts])
 
-    def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
+    def params(self, x: np.ndarray, weights: np.ndarray) -> Params:
         linear = ModelDerivatives(self.inner, self.inner_params, x, 1, self._roots)
         return self.arrived(-linear.pull(weights.reshape(1, -1)))
 
     def derivatives(self, x: np.ndarray) -> ModelDerivatives:
         return ModelDerivatives(self.inner, self.inner_params, x, self.degree, self._roots)
 
-    def _moving_tree(self, moved: np.ndarray) -> Any:
+    def _moving_tree(self, moved: np.ndarray) -> Params:
         step = moved[0] if self._roots is None else moved[0] * np.asarray(self._roots)
         return jax.tree.map(np.asarray, ravel_pytree(self.inner_params)[1](step))
 
-    def tree(self, moved: np.ndarray) -> Any:
+    def tree(self, moved: np.ndarray) -> Params:
         found = self._moving_tree(moved)
         return self.model.model.whole(found) if isinstance(self.model.model, Scaled) else found
 
-    def arrived(self, moved: np.ndarray) -> Any:
+    def arrived(self, moved: np.ndarray) -> Params:
         return jax.tree.map(
             lambda start, step: np.asarray(start + step), self.model.params0, self.tree(moved)
         )

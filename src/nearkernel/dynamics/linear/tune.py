@@ -1,18 +1,20 @@
 """How strong a ridge, how long a training, which kernel? What leave-one-out or the marginal likelihood prefers."""
 
 import warnings
-from typing import TYPE_CHECKING, Any, Literal, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, overload
 
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import inputs, numeric, one_of, shown, targets
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ..algorithms.spectral import GradientFlow, Ridge, SpectralAlgorithm
 from .leave_one_out import LeaveOneOut, left_out
 from .marginal_likelihood import TunedKernel, most_likely
-from .tangent import tangent_of
+from .tangent import Problem, tangent_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,32 +51,36 @@ class Tuned(Result, eqx.Module):
 
 @overload
 def tune(
-    problem: Any, x: Any, y: Any, kind: Literal["ridge", "flow"] = "ridge", values: Any = None
+    problem: Problem,
+    x: ArrayLike,
+    y: ArrayLike,
+    kind: Literal["ridge", "flow"] = "ridge",
+    values: ArrayLike | None = None,
 ) -> Tuned: ...
 
 
 @overload
 def tune(
-    problem: Any,
-    x: Any,
-    y: Any,
+    problem: Problem,
+    x: ArrayLike,
+    y: ArrayLike,
     kind: Literal["evidence"],
     *,
     noise: float | None = None,
-    fixed: Any = None,
+    fixed: Sequence[str] | None = None,
 ) -> TunedKernel: ...
 
 
 @in_float64
 def tune(
-    problem: Any,
-    x: Any,
-    y: Any,
+    problem: Problem,
+    x: ArrayLike,
+    y: ArrayLike,
     kind: str = "ridge",
-    values: Any = None,
+    values: ArrayLike | None = None,
     *,
     noise: float | None = None,
-    fixed: Any = None,
+    fixed: Sequence[str] | None = None,
 ) -> Tuned | TunedKernel:
     r"""Chooses a ridge, a time of gradient flow, or all parameters of a kernel, without held-out data.
 

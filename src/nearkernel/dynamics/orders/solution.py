@@ -6,13 +6,15 @@ import functools
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from ..._base.check import inputs, one_of, targets
+from ..._base.types import ArrayLike
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
+from ...models.base import Params
 from ...models.expansion.derivatives import AbstractDerivatives
 from ..algorithms.regime import regime
 from ..algorithms.spectral import DirectOptimization, GradientDescent, GradientFlow, Ridge, SpectralAlgorithm
@@ -76,7 +78,7 @@ class NearlyKernelSolution(FactoredSolution):
         )  # fmt: skip
 
     @in_float64
-    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+    def predict(self, x_new: ArrayLike, time: float | None = None) -> Prediction:
         """Outputs at `x_new` (m, d), order by order in `terms`, at the end of training or at another `time`.
 
         Warns when the first correction is more than a tenth of the linear prediction.
@@ -134,18 +136,20 @@ class NearlyKernelSolution(FactoredSolution):
 
     @property
     @in_float64
-    def weights(self) -> tuple[Any, ...]:
+    def weights(self) -> tuple[Params, ...]:
         """The change of the parameters, order by order: $W^F$, $W^I$, ..., each in the shape of the parameters."""
         return tuple(map(self._tangent.tree, self._scaled(self._moved)))
 
     @in_float64
-    def params(self, time: float | None = None) -> Any:
+    def params(self, time: float | None = None) -> Params:
         """The trained parameters, at the end or at `time`: the initial ones plus all orders."""
         moved = self._scaled(self._at(time))
         return self._tangent.arrived(sum(moved[1:], moved[0]))
 
     @in_float64
-    def effective_kernel(self, x1: Any, x2: Any = None, time: float | None = None) -> np.ndarray:
+    def effective_kernel(
+        self, x1: ArrayLike, x2: ArrayLike | None = None, time: float | None = None
+    ) -> np.ndarray:
         r"""The effective kernel $k^E$: the tangent kernel of the trained model to first order in $\epsilon$.
 
         Between `x1` and `x2` (`x1` itself if None), at the end of training or at `time`. (n1, n2) for one output,
@@ -154,12 +158,12 @@ class NearlyKernelSolution(FactoredSolution):
         return self._part_of_the_way(x1, x2, 1.0, time)
 
     @in_float64
-    def trained_kernel(self, x1: Any, x2: Any = None) -> np.ndarray:
+    def trained_kernel(self, x1: ArrayLike, x2: ArrayLike | None = None) -> np.ndarray:
         """The trained kernel $(k + k^E) / 2$ of `x1` and `x2`: the mean of the kernels before and after training."""
         return self._part_of_the_way(x1, x2, 0.5, None)
 
     @in_float64
-    def quadratic_form(self, x_new: Any) -> np.ndarray:
+    def quadratic_form(self, x_new: ArrayLike) -> np.ndarray:
         r"""The quadratic form $\psi(x)[W^F, W^F]$ at `x_new` (m, d), in the shape of predictions.
 
         It can have any sign, because $\psi$ need not be positive. The weights of order 0 contribute $\epsilon/2$ times
@@ -182,7 +186,9 @@ class NearlyKernelSolution(FactoredSolution):
         form = self._tangent.derivatives(x_new).curve(1, self._moved)
         return self._shaped(self._tangent.unflat(form.T, self._y.shape[1]))
 
-    def _part_of_the_way(self, x1: Any, x2: Any, share: float, time: float | None) -> np.ndarray:
+    def _part_of_the_way(
+        self, x1: ArrayLike, x2: ArrayLike | None, share: float, time: float | None
+    ) -> np.ndarray:
         """The kernel at initialization plus a `share` of what training added to it."""
         x1 = inputs(x1, "x1" if x2 is not None else "x", self._x.shape[1:])
         x2 = x1 if x2 is None else inputs(x2, "x2", self._x.shape[1:])
@@ -213,7 +219,7 @@ class NearlyKernelSolution(FactoredSolution):
         return blocks
 
     @in_float64
-    def compressed_prediction(self, x_new: Any, kernel: str = "flat") -> np.ndarray:
+    def compressed_prediction(self, x_new: ArrayLike, kernel: str = "flat") -> np.ndarray:
         r"""The prediction at `x_new` in the form of a kernel machine, $z(0) - k' (K')^{-1} e$.
 
         **Arguments:** `kernel`: "flat", $k'(x_1, x_2) = \frac12 (f + f^E)(x_1) \cdot f(x_2)$, which is not symmetric
@@ -244,7 +250,7 @@ class NearlyKernelSolution(FactoredSolution):
         return projectors(self._spectrum, self.algorithm)
 
     @in_float64
-    def feature_learning(self, x_test: Any, y_test: Any) -> FeatureLearning:
+    def feature_learning(self, x_test: ArrayLike, y_test: ArrayLike) -> FeatureLearning:
         """Whether feature learning lowers the loss on `x_test`, `y_test`: see `FeatureLearning`."""
         x_test = inputs(x_test, "x_test", self._x.shape[1:])
         y_test = targets(y_test, len(x_test), "y_test", "x_test", out=self._y.shape[1])
@@ -300,7 +306,7 @@ def _moved(
     """w_0 .. w_order, each (columns, P), without their powers of eps, for `residuals` (columns, m)."""
     if factor.lam_max >= algorithm.limit():
         beyond = np.full((len(residuals), derivatives.size), np.inf)
-        return Moved(weights=[beyond] * (order + 1), rank=0)
+        return Moved(weights=[beyond] * (order + 1))
     columns = [moved_weights(derivatives, factor, each, algorithm, order) for each in residuals]
     orders = zip(*(column.weights for column in columns), strict=True)
     return Moved(weights=[np.stack(each) for each in orders], rank=max(column.rank for column in columns))

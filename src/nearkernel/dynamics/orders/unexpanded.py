@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ import numpy as np
 import scipy.optimize
 from jax.flatten_util import ravel_pytree
 
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ...models.expansion.quadratic import QuadraticModel
 from ...models.expansion.taylor import Taylor
 from ...models.params import root_factors, training_factors
@@ -26,7 +25,7 @@ class Stretched(AbstractModel):
     """z(0) + [z(scale * D) - z(0)] / scale with D the distance from the start: order k of it has scale^k."""
 
     model: Taylor
-    scale: Any
+    scale: float | jax.Array
 
     def init(self, key=None):
         return self.model.params0
@@ -40,7 +39,7 @@ class Stretched(AbstractModel):
         return start + sum(others) / self.scale
 
 
-def at_scale(tangent: AbstractTangent, scale: float, x: np.ndarray, out: int) -> tuple[AbstractModel, Any]:
+def at_scale(tangent: AbstractTangent, scale: float, x: np.ndarray, out: int) -> tuple[AbstractModel, Params]:
     """The model with its eps multiplied by (or, for quadratic models, set to) `scale`, and its start."""
     if isinstance(tangent, FeatureTangent):
         assert isinstance(tangent.model, QuadraticModel)
@@ -53,8 +52,8 @@ def at_scale(tangent: AbstractTangent, scale: float, x: np.ndarray, out: int) ->
 
 
 def exact_params(
-    model: AbstractModel, start: Any, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm
-) -> Any:
+    model: AbstractModel, start: Params, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm
+) -> Params | None:
     """Parameters after training `model` by `algorithm`, or None if that diverges or does not end."""
     if isinstance(algorithm, GradientDescent | GradientFlow):
         tol = 1e-11 if isinstance(algorithm, GradientDescent) else 1e-8  # a flow is followed to 1e-10 itself

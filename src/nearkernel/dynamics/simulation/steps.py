@@ -1,22 +1,29 @@
 """The loops of training, compiled: a group of steps a record."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ...models.base import AbstractModel
+from ..._base.check import observed as observed_by
+from ...models.base import AbstractModel, Params
+from ...models.expansion.derivatives import jacobian
 from ...models.networks.scaled import Scaled
+from ...models.params import root_factors
 from ..algorithms.adaptive import Adam, Optax
 from ..algorithms.divergence import rounding_of
 from ..algorithms.ode import integrate
 from ..algorithms.sgd import SGD
-from .recordable import observed
+from ..algorithms.spectral import AbstractAlgorithm
 
 _PRODUCTS = 6  # with the Hessian, for its largest eigenvalue
 _SHORTEST = 2e-3  # of the fastest time scale: the shortest step of a flow
 _ROUNDING = 1e-14  # of a gradient
+
+
+NAMED = ("outputs", "features", "kernel", "weights")  # what a run may keep by name, on its training inputs
 
 
 class Problem(eqx.Module):
@@ -25,8 +32,8 @@ class Problem(eqx.Module):
     model: AbstractModel
     x: jax.Array
     y: jax.Array
-    lr_factors: Any
-    start: Any
+    lr_factors: Params | float | None
+    start: Params
 
     def loss(self, loss, params, rows=slice(None)):
         return loss(self.model(params, self.x[rows]), self.y[rows])
@@ -56,12 +63,12 @@ class Problem(eqx.Module):
 class State(NamedTuple):
     """Parameters, their velocity (of Adam both means, of optax its state), and the time or steps so far."""
 
-    params: Any
-    velocity: Any
+    params: Params
+    velocity: Params
     time: jax.Array
 
 
-def rest_of(algorithm: Any, params: Any) -> Any:
+def rest_of(algorithm: AbstractAlgorithm, params: Params) -> Params:
     """The velocity of a state at rest."""
     if isinstance(algorithm, Optax):
         return algorithm.transformation.init(params)
@@ -72,6 +79,25 @@ def rest_of(algorithm: Any, params: Any) -> Any:
 def batch_rows(key, step, n: int, size: int) -> jax.Array:
     """The points that SGD looks at in a step: the same for the same `key`, whoever asks."""
     return jax.random.choice(jax.random.fold_in(key, step), n, (size,), replace=False)
+
+
+def observed(
+    what: str | Callable[[Params], jax.Array],
+    model: AbstractModel,
+    params: Params,
+    x: jax.Array,
+    lr_factors: Params | None,
+) -> Params:
+    """The value of a function of the parameters, or of what a name stands for; features have root `lr_factors`."""
+    if not isinstance(what, str):
+        return observed_by(what, params)
+    if what == "weights":
+        return params
+    if what == "outputs":
+        return model(params, x)
+    features, roots = jacobian(model, params, x), root_factors(lr_factors, params)
+    features = features if roots is None else features * roots
+    return features if what == "features" else jnp.tensordot(features, features, axes=([2], [2]))
 
 
 def _size(tree) -> jax.Array:
@@ -169,7 +195,7 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
     return jax.lax.scan(group, state, length=groups)
 
 
-def _noised(tree: Any, scale: Any, key: jax.Array) -> Any:
+def _noised(tree: Params, scale: float | jax.Array, key: jax.Array) -> Params:
     leaves, shape = jax.tree.flatten(tree)
     keys = jax.random.split(key, len(leaves))
     drawn = [
