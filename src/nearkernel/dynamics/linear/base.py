@@ -87,7 +87,10 @@ class Prediction(Result, eqx.Module):
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AbstractSolution(Result, abc.ABC):
-    """A trained model: `predict(x_new)`, `at(time)`, `residual()`, `loss()`, `status`, `ok`, `plot()`."""
+    """A trained model: `predict(x_new)`, `at(time)`, `residual()`, `loss()`, `plot()`.
+
+    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`.
+    """
 
     algorithm: AbstractAlgorithm
     _x: np.ndarray
@@ -140,10 +143,10 @@ class AbstractSolution(Result, abc.ABC):
 
     def _losses(self) -> tuple[np.ndarray, np.ndarray]:
         """Times and losses at them, up to the end or to when nothing moves any more."""
-        times = self._telling_times()
+        times = self._plot_times()
         return times, np.array([self.loss(time) for time in times])
 
-    def _telling_times(self) -> np.ndarray:
+    def _plot_times(self) -> np.ndarray:
         """A few dozen times that show all of training."""
         algorithm = self.algorithm
         assert isinstance(algorithm, GradientDescent | GradientFlow)
@@ -208,9 +211,9 @@ class FactoredSolution(AbstractSolution):
         """How training ends: converged, stopped early, singular, or divergent, with the stability limit."""
         return status_of(self.algorithm, self._factor)
 
-    def _telling_times(self) -> np.ndarray:
+    def _plot_times(self) -> np.ndarray:
         if math.isfinite(self.algorithm.end()):
-            return super()._telling_times()
+            return super()._plot_times()
         rate = self.lambda_max * (self.algorithm.lr if isinstance(self.algorithm, GradientDescent) else 1.0)
         times = np.geomspace(1e-2, 1e4, 33) / rate if rate else np.ones(1)
         return np.unique(np.round(times) + 1) if isinstance(self.algorithm, GradientDescent) else times

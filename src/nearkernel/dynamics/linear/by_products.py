@@ -107,12 +107,12 @@ def of_no_kernel(y: np.ndarray, ridge: float) -> Iterated:
     return Iterated(coefficients, residual, np.zeros(0), 0.0, "the kernel is 0 on all of `x`")
 
 
-def end_of_iterations(found: Iterated, tol: float) -> Status:
+def end_of_iterations(run: Iterated, tol: float) -> Status:
     """Converged, or how far the iterations came and what to do."""
-    if found.residual <= tol:
-        return Status(StatusKind.converged, f"converged in {found.iterations} iterations")
-    why = f" ({found.note})" if found.note else ""
-    return short_of(found.residual, tol, f"after {found.iterations} iterations{why}")
+    if run.residual <= tol:
+        return Status(StatusKind.converged, f"converged in {run.iterations} iterations")
+    why = f" ({run.note})" if run.note else ""
+    return short_of(run.residual, tol, f"after {run.iterations} iterations{why}")
 
 
 def short_of(

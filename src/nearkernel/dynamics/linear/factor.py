@@ -114,12 +114,12 @@ class Tridiagonal(RationalFactor):
         return self.solve(right)
 
     def _rotate(self, right: np.ndarray, side: str) -> np.ndarray:
-        found = np.array(right if right.ndim == 2 else right[:, None], dtype=np.float64, order="F")
+        turned = np.array(right if right.ndim == 2 else right[:, None], dtype=np.float64, order="F")
         if len(self.main) > 1:  # the first coordinate is left alone by every reflection
-            block, rest = self.reflections[1:, :-1], np.asfortranarray(found[1:])
-            work = 64 * max(found.shape[1], 1)
-            found[1:] = scipy.linalg.lapack.dormqr("L", side, block, self.tau, rest, work, overwrite_c=1)[0]
-        return found.reshape(right.shape)
+            block, rest = self.reflections[1:, :-1], np.asfortranarray(turned[1:])
+            work = 64 * max(turned.shape[1], 1)
+            turned[1:] = scipy.linalg.lapack.dormqr("L", side, block, self.tau, rest, work, overwrite_c=1)[0]
+        return turned.reshape(right.shape)
 
     def enter(self, right: np.ndarray) -> np.ndarray:
         return self._rotate(right, "T")
@@ -129,10 +129,10 @@ class Tridiagonal(RationalFactor):
 
     def times(self, right: np.ndarray) -> np.ndarray:
         main, off = (self.main, self.off) if right.ndim == 1 else (self.main[:, None], self.off[:, None])
-        found = main * right
-        found[1:] += off * right[:-1]
-        found[:-1] += off * right[1:]
-        return found
+        product = main * right
+        product[1:] += off * right[:-1]
+        product[:-1] += off * right[1:]
+        return product
 
     def divided(self, right: np.ndarray, constant: float, slope: float) -> np.ndarray:
         main, off = constant + slope * self.main, slope * self.off
@@ -148,7 +148,8 @@ class Spectrum(RationalFactor):
         self.lam_max = float(max(lam.max(initial=0.0), 0.0))
         self.cutoff = len(vectors) * np.finfo(float).eps * self.lam_max
         kept = lam > self.cutoff
-        self.lam, self.vectors, self.rank = lam[kept], vectors[:, kept], int(kept.sum())
+        self.lam, self.vectors = lam[kept], vectors[:, kept]
+        self.rank = int(kept.sum())
         self.lam_min = float(self.lam.min(initial=np.inf))
 
     def enter(self, right: np.ndarray) -> np.ndarray:
@@ -217,7 +218,8 @@ def tridiagonal(matrix: np.ndarray) -> Tridiagonal | None:
     with one_thread(len(matrix)):
         work = int(scipy.linalg.lapack.dsytrd_lwork(len(matrix), lower=1)[0])
         # The transpose of a symmetric matrix in C order is itself in Fortran order: LAPACK works in place.
-        found = scipy.linalg.lapack.dsytrd(matrix.T, lower=1, lwork=work, overwrite_a=1)
-        factor = Tridiagonal(found[0], found[3], found[1], found[2])
+        parts = scipy.linalg.lapack.dsytrd(matrix.T, lower=1, lwork=work, overwrite_a=1)
+        reflections, main, off, tau, _ = parts
+        factor = Tridiagonal(reflections, tau, main, off)
     singular = factor.lam_min <= len(matrix) * np.finfo(float).eps * factor.lam_max
     return None if singular else factor

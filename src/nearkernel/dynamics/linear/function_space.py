@@ -69,7 +69,7 @@ class FunctionSpaceSolution(AbstractSolution):
         if isinstance(self.algorithm, GradientDescent):
             return super()._losses()
         assert isinstance(self.algorithm, GradientFlow)
-        times = self._telling_times()
+        times = self._plot_times()
         rest = jnp.zeros(self._tangent.flat(self._start).shape)
         # One integration serves all times.
         weights, _ = flow_at(
@@ -133,8 +133,8 @@ def trained_by(
         sgd = algorithm.sgd
         weights = np.array(_scheduled(*arguments, sgd.rates(), sgd.momentum, sgd.kept))
     else:
-        found, success = flow_at(*arguments, np.array([float(time)]), algorithm.friction)
-        weights = np.array(found[0])
+        positions, success = flow_at(*arguments, np.array([float(time)]), algorithm.friction)
+        weights = np.array(positions[0])
         if not success:
             message = f"not converged: the flow is too stiff to follow to {end_of(algorithm)}"
             return np.full_like(weights, np.nan), Status(StatusKind.stiff, message)
@@ -179,10 +179,10 @@ def flow_at(loss, matrix, start, y, a, times: np.ndarray, friction: float | None
     if times[-1] == 0.0:
         return a[None], True
     matrix, every = jnp.asarray(matrix), jnp.asarray([0.0, *times])
-    found, success = _flow(
+    positions, success = _flow(
         loss, matrix, start, y, a, every, 0.0 if friction is None else friction, friction is None
     )
-    return found[1:], bool(success)
+    return positions[1:], bool(success)
 
 
 @jax.jit(static_argnums=(0, 7))

@@ -149,7 +149,7 @@ def most_likely(
             f"the marginal likelihood is not finite at noise={noise:g}: the kernel matrix is singular; give a larger "
             "`noise`."
         )
-    found = scipy.optimize.minimize(
+    optimum = scipy.optimize.minimize(
         evaluated,
         start / _FIRST,
         jac=True,
@@ -157,21 +157,21 @@ def most_likely(
         bounds=np.array(bounds) / _FIRST,
         options={"maxiter": _MOST},
     )
-    return _record(parameters, found, before)
+    return _record(parameters, optimum, before)
 
 
-def _record(parameters: _Parameters, found: scipy.optimize.OptimizeResult, before: float) -> TunedKernel:
-    logs = _FIRST * found.x
+def _record(parameters: _Parameters, optimum: scipy.optimize.OptimizeResult, before: float) -> TunedKernel:
+    logs = _FIRST * optimum.x
     values = {i: _plain(value) for i, value in parameters.values(logs, np).items()}
     noise = float(parameters.noise_of(logs, np))
     learned = {parameters.named[i]: value for i, value in values.items()}
     if parameters.noisy:
         learned["noise"] = noise
-    status = Status(StatusKind.converged, f"converged in {found.nit} iterations")
-    if not found.success and found.nit >= _MOST:
-        status = Status(StatusKind.not_converged, f"not converged after {found.nit} iterations")
+    status = Status(StatusKind.converged, f"converged in {optimum.nit} iterations")
+    if not optimum.success and optimum.nit >= _MOST:
+        status = Status(StatusKind.not_converged, f"not converged after {optimum.nit} iterations")
     return TunedKernel(
-        parameters.kernel(values), noise, -float(found.fun), -before, learned, int(found.nit), status
+        parameters.kernel(values), noise, -float(optimum.fun), -before, learned, int(optimum.nit), status
     )
 
 

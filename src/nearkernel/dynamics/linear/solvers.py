@@ -68,12 +68,12 @@ class IterativeSolver(AbstractSolver):
     ) -> Iterated:
         """Coefficients for right-hand sides `right` (n, columns) and `algorithm`, by `products` with the matrix."""
 
-    def _told(self) -> Watch:
+    def _watcher(self) -> Watch:
         if self.watch is not None:
             return self.watch
         return lambda k, residual: report("solve", k, f"relative residual {residual:.1e}")
 
-    def _end_only(self, algorithm: SpectralAlgorithm) -> float:
+    def _final_ridge(self, algorithm: SpectralAlgorithm) -> float:
         """The ridge; raises `ValueError` unless training ends at (K + ridge)^-1 y."""
         shift = algorithm.shift()
         if shift is None:
@@ -124,14 +124,14 @@ class ConjugateGradients(IterativeSolver):
         return max(1, min(wanted, fits, n))
 
     def iterate(self, products, right, algorithm):
-        shift = self._end_only(algorithm)
+        shift = self._final_ridge(algorithm)
         factor = pivoted_cholesky(products, self.rank_for(products), self.seed)
         # Without a ridge the preconditioner needs one of its own: the size of what the columns left.
         floor = shift or max(factor.left, np.finfo(float).eps * float(products.diagonal().mean()))
         preconditioner = Preconditioner(factor.factor, floor)
         del factor
         return conjugate_gradients(
-            products, right, shift, preconditioner, self.tol, self.iterations, self._told()
+            products, right, shift, preconditioner, self.tol, self.iterations, self._watcher()
         )
 
 
@@ -163,10 +163,10 @@ class Richardson(IterativeSolver):
                     f"`solver` has iterations={self.iterations}, fewer than the {steps:g} steps of {algorithm!r}."
                 )
         else:
-            shift, momentum, steps = self._end_only(algorithm), 0.0, math.inf
+            shift, momentum, steps = self._final_ridge(algorithm), 0.0, math.inf
             lr = 1.0 / (largest_product(products) + shift)
         return richardson(
-            products, right, shift, lr, momentum, steps, self.tol, self.iterations, self._told()
+            products, right, shift, lr, momentum, steps, self.tol, self.iterations, self._watcher()
         )
 
 
@@ -197,7 +197,7 @@ class EigenPro(IterativeSolver):
         _budget(self.memory)
 
     def iterate(self, products, right, algorithm):
-        shift = self._end_only(algorithm)
+        shift = self._final_ridge(algorithm)
         sample = max(2, min(self.sample, self.budget() // (_SHARES * 8 * products.n)))
         batch = max(1, min(self.batch_size, math.isqrt(self.budget() // (_SHARES * 8))))
         return eigenpro(
@@ -210,7 +210,7 @@ class EigenPro(IterativeSolver):
             self.tol,
             self.epochs,
             self.seed,
-            self._told(),
+            self._watcher(),
         )
 
 

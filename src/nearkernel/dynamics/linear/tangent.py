@@ -120,7 +120,7 @@ class CurvedTangent(AbstractTangent):
         """Moved parameters (columns, P) in the shape of the model's own."""
 
     @abc.abstractmethod
-    def arrived(self, moved: np.ndarray) -> Params:
+    def trained_params(self, moved: np.ndarray) -> Params:
         """The start plus what moved."""
 
     @abc.abstractmethod
@@ -183,15 +183,15 @@ class FeatureTangent(KernelTangent, CurvedTangent):
         )  # one row of weights for each column of `y`
 
     def factor(self, x: np.ndarray, algorithm: SpectralAlgorithm) -> AbstractFactor:
-        return self._few(x) or super().factor(x, algorithm)
+        return self._from_singular_values(x) or super().factor(x, algorithm)
 
     def spectrum(self, x: np.ndarray) -> Spectrum:
-        return self._few(x) or super().spectrum(x)
+        return self._from_singular_values(x) or super().spectrum(x)
 
     def rational(self, x: np.ndarray) -> RationalFactor:
-        return self._few(x) or super().rational(x)
+        return self._from_singular_values(x) or super().rational(x)
 
-    def _few(self, x: np.ndarray) -> Spectrum | None:
+    def _from_singular_values(self, x: np.ndarray) -> Spectrum | None:
         """With fewer features than points: from their singular values, which are exact."""
         if self.kernel.feature_rows(x[:1]).shape[1] >= len(x):
             return None
@@ -213,7 +213,7 @@ class FeatureTangent(KernelTangent, CurvedTangent):
     def tree(self, moved: np.ndarray) -> np.ndarray:
         return moved
 
-    def arrived(self, moved: np.ndarray) -> np.ndarray:
+    def trained_params(self, moved: np.ndarray) -> np.ndarray:
         return moved  # from W = 0
 
     def half_drift(self, moved: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
@@ -277,7 +277,7 @@ class ExpandedTangent(CurvedTangent):
 
     def params(self, x: np.ndarray, weights: np.ndarray) -> Params:
         linear = ModelDerivatives(self.inner, self.inner_params, x, 1, self._roots)
-        return self.arrived(-linear.pull(weights.reshape(1, -1)))
+        return self.trained_params(-linear.pull(weights.reshape(1, -1)))
 
     def derivatives(self, x: np.ndarray) -> ModelDerivatives:
         return ModelDerivatives(self.inner, self.inner_params, x, self.degree, self._roots)
@@ -287,17 +287,17 @@ class ExpandedTangent(CurvedTangent):
         return jax.tree.map(np.asarray, ravel_pytree(self.inner_params)[1](step))
 
     def tree(self, moved: np.ndarray) -> Params:
-        found = self._moving_tree(moved)
-        return self.model.model.whole(found) if isinstance(self.model.model, Scaled) else found
+        moving = self._moving_tree(moved)
+        return self.model.model.whole(moving) if isinstance(self.model.model, Scaled) else moving
 
-    def arrived(self, moved: np.ndarray) -> Params:
+    def trained_params(self, moved: np.ndarray) -> Params:
         return jax.tree.map(
             lambda start, step: np.asarray(start + step), self.model.params0, self.tree(moved)
         )
 
     def half_drift(self, moved: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
-        found = self.kernel.half_drift(self._moving_tree(moved), x1, x2)
-        return found.reshape(1, found.shape[0] * found.shape[1], -1)
+        drift = self.kernel.half_drift(self._moving_tree(moved), x1, x2)
+        return drift.reshape(1, drift.shape[0] * drift.shape[1], -1)
 
 
 @jax.jit

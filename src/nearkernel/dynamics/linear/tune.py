@@ -41,12 +41,12 @@ class Tuned(Result, eqx.Module):
         """Draw the leave-one-out error of the values tried on Matplotlib's `axes`."""
         from ..._plots.lines import draw_lines
 
-        found = draw_lines(
+        axes = draw_lines(
             self.values, self.error, axes, errors=self.sem, xlabel=f"{type(self.algorithm).__name__}",
             ylabel="leave-one-out error", log="xy",
         )  # fmt: skip
-        found.axvline(self.value, linestyle="--", linewidth=1, color="0.5")
-        return found
+        axes.axvline(self.value, linestyle="--", linewidth=1, color="0.5")
+        return axes
 
 
 @overload
@@ -125,11 +125,11 @@ def tune(
         if not len(tried) or tried[0] <= 0:
             raise ValueError(f"`values` must be a list of numbers greater than 0; got {shown(values)}.")
     make = Ridge if kind == "ridge" else GradientFlow
-    found = []
+    left = []
     for value in tried:
         residual, _ = left_out(factor, make(float(value)), right, len(x))
-        found.append(LeaveOneOut(y, residual.reshape(y.shape), None))
-    errors = np.array([each.error for each in found])
+        left.append(LeaveOneOut(y, residual.reshape(y.shape), None))
+    errors = np.array([each.error for each in left])
     best = int(errors.argmin())
     if values is not None and len(tried) > 1 and best in (0, len(tried) - 1):
         warnings.warn(
@@ -137,5 +137,5 @@ def tune(
             stacklevel=3,
         )
     return Tuned(
-        tried, errors, np.array([each.sem for each in found]), float(tried[best]), make(float(tried[best]))
+        tried, errors, np.array([each.sem for each in left]), float(tried[best]), make(float(tried[best]))
     )

@@ -110,12 +110,12 @@ def _unique_minimum(
         b, h = derivatives.curved(k, r, w)
         if ridge:
             right = -(h + derivatives.pull(b))
-            found = np.zeros_like(right)
+            solved = np.zeros_like(right)
             for _ in range(_REFINEMENTS):  # a weak ridge loses digits: what is left over is solved for again
-                left = right - ridge * found - derivatives.pull(derivatives.push(found))
+                left = right - ridge * solved - derivatives.pull(derivatives.push(solved))
                 seen = derivatives.pull(factor.apply(algorithm, derivatives.push(left).T).T)
-                found = found + (left - seen) / ridge
-            w.append(found)
+                solved = solved + (left - seen) / ridge
+            w.append(solved)
         else:
             twice = _inverse(factor, _inverse(factor, derivatives.push(h).T))
             w.append(-derivatives.pull(_inverse(factor, b.T).T + twice.T))
@@ -191,7 +191,7 @@ def _require_fit(
         return
     assert isinstance(factor, Spectrum)
     outside = right - factor.leave(factor.enter(right.T)).T
-    if np.linalg.norm(outside) > _FITTED * np.linalg.norm(right) and _pushes(derivatives, outside):
+    if np.linalg.norm(outside) > _FITTED * np.linalg.norm(right) and _bends_the_model(derivatives, outside):
         raise Unbounded(
             f"order {order + 1} grows without bound in time: the kernel of {derivatives.outputs} outputs has rank "
             f"{factor.rank}, so a residual remains and drives the other {derivatives.size - factor.rank} of "
@@ -199,7 +199,7 @@ def _require_fit(
         )
 
 
-def _pushes(derivatives: AbstractDerivatives, residual: np.ndarray) -> bool:
+def _bends_the_model(derivatives: AbstractDerivatives, residual: np.ndarray) -> bool:
     """Whether a residual (1, m) that stays bends the model at all: that of one point with two targets does not."""
     rng = np.random.default_rng(0)
     other = rng.normal(size=residual.shape)

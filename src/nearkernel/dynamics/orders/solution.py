@@ -144,7 +144,7 @@ class NearlyKernelSolution(FactoredSolution):
     def params(self, time: float | None = None) -> Params:
         """The trained parameters, at the end or at `time`: the initial ones plus all orders."""
         moved = self._scaled(self._at(time))
-        return self._tangent.arrived(sum(moved[1:], moved[0]))
+        return self._tangent.trained_params(sum(moved[1:], moved[0]))
 
     @in_float64
     def effective_kernel(

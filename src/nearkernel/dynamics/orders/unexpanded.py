@@ -67,18 +67,19 @@ def exact_params(
     features = np.asarray(jacobian(jnp.zeros_like(theta)))
     ridge = algorithm.strength if isinstance(algorithm, Ridge) else 0.0
     rank = np.linalg.matrix_rank(features)
+    # Where the data cannot be fitted, no iteration on a fit ends: the loss is minimized instead.
     if ridge == 0 and rank < len(features):
-        found = _least_squares(outputs, jacobian, features, rank)
+        moved = _least_squares(outputs, jacobian, features, rank)
     elif isinstance(algorithm, DirectOptimization):  # w = f^T n
-        found = _iterated(
+        moved = _iterated(
             outputs, jacobian, features, lambda w, z, f: w - features.T @ np.linalg.solve(f @ features.T, z)
         )
     else:  # least |w| of all that fit the outputs linearized where w is; with a ridge, the best of both
         unit = ridge * np.eye(len(features))
-        found = _iterated(
+        moved = _iterated(
             outputs, jacobian, features, lambda w, z, f: f.T @ np.linalg.solve(f @ f.T + unit, f @ w - z)
         )
-    return None if found is None else jax.tree.map(np.asarray, unravel(theta + roots * found))
+    return None if moved is None else jax.tree.map(np.asarray, unravel(theta + roots * moved))
 
 
 @jax.jit
@@ -112,7 +113,7 @@ def _iterated(outputs, jacobian, features: np.ndarray, better) -> np.ndarray | N
 def _least_squares(outputs, jacobian, features: np.ndarray, rank: int) -> np.ndarray | None:
     """The minimum within the span of the features."""
     basis = np.linalg.svd(features, full_matrices=False)[2][:rank]
-    found = scipy.optimize.least_squares(
+    fit = scipy.optimize.least_squares(
         lambda c: np.asarray(outputs(basis.T @ c)),
         np.zeros(rank),
         jac=lambda c: np.asarray(jacobian(basis.T @ c)) @ basis.T,
@@ -120,4 +121,4 @@ def _least_squares(outputs, jacobian, features: np.ndarray, rank: int) -> np.nda
         ftol=1e-15,
         gtol=1e-15,
     )
-    return basis.T @ found.x if found.success and np.isfinite(found.cost) else None
+    return basis.T @ fit.x if fit.success and np.isfinite(fit.cost) else None

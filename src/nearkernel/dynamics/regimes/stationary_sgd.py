@@ -199,8 +199,8 @@ def fluctuation_observables(
     origin = jax.tree.map(lambda leaf: numeric(leaf, "origin"), origin)
     arguments = (model, x, y, function, lr, share, rest, _roots(model, origin, lr_factors))
     return {
-        "dissipation": lambda params: _sides(params, origin, *arguments)[0],
-        "fluctuation": lambda params: _sides(params, origin, *arguments)[1],
+        "dissipation": lambda params: _dissipation_and_fluctuation(params, origin, *arguments)[0],
+        "fluctuation": lambda params: _dissipation_and_fluctuation(params, origin, *arguments)[1],
     }
 
 
@@ -211,7 +211,7 @@ def _roots(model: AbstractModel, params: Params, lr_factors: Params | float | No
     return 1.0 if found is None else np.asarray(found)
 
 
-def _sides(params, origin, model, x, y, loss, lr, share, rest, roots):
+def _dissipation_and_fluctuation(params, origin, model, x, y, loss, lr, share, rest, roots):
     """(theta - origin) . grad L and lr/2 tr C, point by point: memory for two gradients only."""
 
     def add(sums, row):
@@ -275,8 +275,12 @@ def sgd_until_stationary(
     factors = training_factors(model, params, lr_factors)
     both = 1.0 if factors is None else {"theta": factors, "origin": factors}
     sides = {
-        "dissipation": lambda pair: _sides(pair["theta"], pair["origin"], *arguments)[0],
-        "fluctuation": lambda pair: _sides(pair["theta"], pair["origin"], *arguments)[1],
+        "dissipation": lambda pair: _dissipation_and_fluctuation(pair["theta"], pair["origin"], *arguments)[
+            0
+        ],
+        "fluctuation": lambda pair: _dissipation_and_fluctuation(pair["theta"], pair["origin"], *arguments)[
+            1
+        ],
     }
     record, anchored = Record(sides, every=_EVERY), _Anchored(model)
     histories: list[dict] = []
