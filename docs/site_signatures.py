@@ -42,6 +42,11 @@ class Signatures(griffe.Extension):
                 item.set_member("__init__", griffe.Function("__init__", parameters=griffe.Parameters(*found)))
             elif "__init__" in item.members:
                 item.del_member("__init__")
+            # Results with private fields are made by verbs alone: without its decorator griffe makes no signature.
+            if "**Fields" in text_of(item) and any(
+                name[0] == "_" for one in lines[item] for name in annotated(one)
+            ):
+                item.decorators = []
         add_theory(pkg)
 
 
@@ -51,6 +56,11 @@ def everything(parent):
         if not item.is_alias:
             yield item
             yield from everything(item)
+
+
+def annotated(item) -> list[str]:
+    """The names of the attributes of a class that have an annotation."""
+    return [name for name, one in item.members.items() if one.is_attribute and one.annotation]
 
 
 def text_of(item) -> str:

@@ -64,7 +64,7 @@ class Encoder:
         return self._object(value, name)
 
     def _object(self, value: object, name: str) -> object:
-        from ..dynamics.linear.kept_cross import KeptCross
+        from ..dynamics.linear.solution import KeptCross
 
         if id(value) in self._seen:
             return {"same": self._seen[id(value)]}

@@ -105,7 +105,7 @@ _MOVED = {  # module of 0.2: its module now
     "dynamics._algorithms": "dynamics.algorithms.spectral",
     "dynamics._factor": "dynamics.linear.factor",
     "dynamics._iterative": "dynamics.linear.iterative",
-    "dynamics._kept": "dynamics.linear.kept_cross",
+    "dynamics._kept": "dynamics.linear.solution",
     "dynamics._nearly": "dynamics.orders.solution",
     "dynamics._one_step": "dynamics.features.one_step",
     "dynamics._solution": "dynamics.linear.solution",

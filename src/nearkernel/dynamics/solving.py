@@ -1,57 +1,45 @@
 """The verb `solve`: what training does, without training."""
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
+
+import numpy as np
 
 from .._base.check import inputs, shown, whole
 from .._base.types import ArrayLike, Num
 from .._run.precision import in_float64
 from ..kernels.base import AbstractKernel
 from ..kernels.empirical.ntk import EmpiricalNTK
-from .algorithms.losses import AbstractLoss, Squared, get_loss
+from .algorithms.losses import AbstractLoss, AnyLoss, Squared, get_loss
 from .algorithms.sgd import SGD
 from .algorithms.spectral import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
+from .linear.base import AbstractSolution
 from .linear.by_products import by_size
-from .linear.function_space import FunctionSpaceSolution
-from .linear.iterative import MachineSolution, solve_iteratively
-from .linear.sgd_solution import SGDSolution
-from .linear.solution import Solution
-from .linear.solvers import AbstractSolver, Direct, IterativeSolver, Nystrom, get_solver
-from .linear.tangent import AbstractTangent, CurvedTangent, ExpandedTangent, tangent_of
+from .linear.function_space import function_space_solution
+from .linear.iterative import solve_iteratively
+from .linear.sgd_solution import sgd_solution
+from .linear.solution import Solution, linear_solution
+from .linear.solvers import AbstractSolver, Direct, Nystrom, get_solver
+from .linear.tangent import AbstractTangent, CurvedTangent, ExpandedTangent, Problem, tangent_of
 from .orders.requirements import require_solvable, require_sound
-from .orders.solution import NearlyKernelSolution
-
-Solved = Solution | MachineSolution | SGDSolution | FunctionSpaceSolution | NearlyKernelSolution
+from .orders.solution import NearlyKernelSolution, expanded_solution
 
 
 @overload
 def solve(
-    problem: Any,
+    problem: Problem,
     x: Num[ArrayLike, " n *d"],
     y: Num[ArrayLike, " n *out"],
     algorithm: AbstractAlgorithm | None = None,
     *,
     order: Literal[1, 2],
     loss: Literal["squared"] | Squared = "squared",
-    solver: Any = "auto",
+    solver: Literal["auto", "direct"] | Direct = "auto",
 ) -> NearlyKernelSolution: ...
 
 
 @overload
 def solve(
-    problem: AbstractKernel,
-    x: Num[ArrayLike, " n *d"],
-    y: Num[ArrayLike, " n *out"],
-    algorithm: SpectralAlgorithm | None = None,
-    order: Literal[0] = 0,
-    *,
-    loss: Literal["squared"] | Squared = "squared",
-    solver: Literal["cg", "richardson", "eigenpro", "nystrom"] | IterativeSolver | Nystrom,
-) -> MachineSolution: ...
-
-
-@overload
-def solve(
-    problem: Any,
+    problem: Problem,
     x: Num[ArrayLike, " n *d"],
     y: Num[ArrayLike, " n *out"],
     algorithm: SpectralAlgorithm | None = None,
@@ -64,41 +52,28 @@ def solve(
 
 @overload
 def solve(
-    problem: Any,
-    x: Num[ArrayLike, " n *d"],
-    y: Num[ArrayLike, " n *out"],
-    algorithm: SGD,
-    order: Literal[0] = 0,
-    *,
-    loss: Literal["squared"] | Squared = "squared",
-    solver: Any = "auto",
-) -> Solution | SGDSolution: ...
-
-
-@overload
-def solve(
-    problem: Any,
+    problem: Problem,
     x: Num[ArrayLike, " n *d"],
     y: Num[ArrayLike, " n *out"],
     algorithm: AbstractAlgorithm | None = None,
     order: int = 0,
     *,
-    loss: Any = "squared",
-    solver: Any = "auto",
-) -> Solved: ...
+    loss: AnyLoss = "squared",
+    solver: str | AbstractSolver = "auto",
+) -> AbstractSolution: ...
 
 
 @in_float64
 def solve(
-    problem: Any,
+    problem: Problem,
     x: Num[ArrayLike, " n *d"],
     y: Num[ArrayLike, " n *out"],
     algorithm: AbstractAlgorithm | None = None,
     order: int = 0,
     *,
-    loss: Any = "squared",
-    solver: Any = "auto",
-) -> Solved:
+    loss: AnyLoss = "squared",
+    solver: str | AbstractSolver = "auto",
+) -> AbstractSolution:
     r"""Solves training in closed form. At order 0, $z(x; t) = z(x; 0) - k(x, X)\, g_t(K)\, (z(X; 0) - y)$.
 
     **Arguments:**
@@ -147,10 +122,10 @@ def solve(
     if not isinstance(chosen, Nystrom):  # which keeps its centers alone, and reads memory maps
         x = x.copy()  # the solution outlives the caller's array
     vector = function.is_vector(y)
-    wanted = function.columns(y, len(x), tangent.out_dim(x))
+    columns = np.asarray(function.columns(y, len(x), tangent.out_dim(x)))
     require_sound(tangent, x)
     if isinstance(algorithm, SGD):
-        return SGDSolution(tangent, x, wanted, algorithm, vector)
+        return sgd_solution(tangent, x, columns, algorithm, vector)
     if order > 0:
         if not function.quadratic:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
@@ -158,17 +133,17 @@ def solve(
         if not isinstance(chosen, Direct | None):
             raise ValueError(f"`solver` {chosen.name!r} needs order 0; use solver='direct' or 'auto'.")
         require_solvable(tangent, x, algorithm)
-        return NearlyKernelSolution(tangent, x, wanted, algorithm, order, vector)
+        return expanded_solution(tangent, x, columns, algorithm, order, vector)
     if not isinstance(chosen, Direct | None):
         if not isinstance(problem, AbstractKernel) or not function.quadratic:
             raise ValueError(
                 f"`solver` {chosen.name!r} needs a kernel and the loss 'squared'; use solver='direct' or 'auto'."
             )
-        return solve_iteratively(problem, x, wanted, algorithm, chosen, vector)
+        return solve_iteratively(problem, x, columns, algorithm, chosen, vector)
     if not function.quadratic:
-        return FunctionSpaceSolution(tangent, x, wanted, algorithm, function, vector)
+        return function_space_solution(tangent, x, columns, algorithm, function, vector)
     large = by_size(problem, x, algorithm) if chosen is None and isinstance(problem, AbstractKernel) else None
-    return Solution(tangent, x, wanted, algorithm, vector, large)
+    return linear_solution(tangent, x, columns, algorithm, vector, large)
 
 
 def _require_one_rate(sgd: SGD, tangent: AbstractTangent) -> None:
@@ -194,5 +169,5 @@ def _solvable(
     return sgd
 
 
-def _name(algorithm: Any) -> str:
+def _name(algorithm: object) -> str:
     return shown(algorithm) if isinstance(algorithm, AbstractAlgorithm) else type(algorithm).__name__

@@ -7,6 +7,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from .._base.types import ArrayLike
 from ..dynamics.linear.iterative import MachineSolution
+from ..dynamics.linear.solution import Solution
 from ..dynamics.solving import solve
 from ..kernels.base import AbstractKernel
 from ..kernels.classical.stationary import RBF
@@ -54,6 +55,7 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, Estimator):
         x, y = regression_data(self, X, y)
         kernel = RBF(self.n_features_in_**0.5) if self.kernel is None else self.kernel
         solution = solve(kernel, x, y, chosen(self.algorithm, kernel, x, y), solver=self.solver)
+        assert isinstance(solution, Solution | MachineSolution)
         require_trained(solution.status, f"`algorithm` = {solution.algorithm}")
         self.solution_ = solution
         self.X_fit_ = solution.centers if isinstance(solution, MachineSolution) else x

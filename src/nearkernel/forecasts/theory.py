@@ -64,7 +64,7 @@ class Problem:
 
     def columns(self, out: int | None) -> np.ndarray:
         """Targets (n, `out`)."""
-        return self.loss.columns(self.y, len(self.x), out)
+        return np.asarray(self.loss.columns(self.y, len(self.x), out))
 
     @property
     def plain(self) -> GradientDescent | GradientFlow:

@@ -6,9 +6,15 @@ import pytest
 import scipy.integrate
 
 from nearkernel.dynamics.linear.factor import spectrum
-from nearkernel.dynamics.orders.clock import FlowClock, StepClock
-from nearkernel.dynamics.orders.time_quadrature import chebyshev, integral_rule, lagrange, sum_rule
-from nearkernel.dynamics.orders.time_stepping import march
+from nearkernel.dynamics.orders.clock import (
+    FlowClock,
+    StepClock,
+    chebyshev,
+    integral_rule,
+    lagrange,
+    sum_rule,
+)
+from nearkernel.dynamics.orders.time_stepping import orders_in_time
 from nearkernel.results import FeatureDerivatives
 from support.helpers import relative_error
 from support.references.quadratic_problems import F, cubic, problem, psi_array, third_array
@@ -22,7 +28,7 @@ SPECTRUM = spectrum(PHI @ PHI.T)
 def moved(clock):
     """w_0, w_1, w_2 at the end of `clock`."""
     with jax.enable_x64(True):
-        return march(FeatureDerivatives(cubic(1.0), P.x), SPECTRUM, -P.y, clock, 2).weights
+        return orders_in_time(FeatureDerivatives(cubic(1.0), P.x), SPECTRUM, -P.y, clock, 2).weights
 
 
 def velocity(w, residual, psi=PSI, third=THIRD):

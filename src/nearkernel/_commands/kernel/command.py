@@ -130,6 +130,7 @@ def solve(options: Solve, out: Path, as_json: bool) -> int:
             watch=lambda k, r: shown.say(f"iteration {k}: relative residual {r:.1e}"),
         )  # fmt: skip
         solution = nk.solve(kernel, arrays["x"], arrays["y"], nk.Ridge(ridge), solver=solver)
+        assert isinstance(solution, nk.results.MachineSolution)
         predicted: dict[str, Any] = (
             {"prediction": solution.predict(arrays["x_new"]).mean} if "x_new" in arrays else {}
         )

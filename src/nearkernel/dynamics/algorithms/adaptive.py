@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -10,13 +11,11 @@ import jax.numpy as jnp
 
 from ..._base.check import positive, real_number, shown, whole
 from ..._base.extra import needing
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ...models.params import training_factors
 from .spectral import AbstractAlgorithm
 
 _TRIED, _SMALL, _SAME = 5, 1e-3, 0.01  # steps, gradients and tolerance with which an optimizer is tried
-
-_TRIED = 5  # steps of an optimizer that is asked what its updates are like
 
 
 class Adam(AbstractAlgorithm):
@@ -43,7 +42,7 @@ class Adam(AbstractAlgorithm):
                 raise ValueError(f"`{name}` must be at least 0 and below 1; got {getattr(self, name)}.")
         positive(self.eps, "eps", zero=True)
 
-    def direction(self, means: Any, step: Any) -> Any:
+    def direction(self, means: Sequence[jax.Array], step: jax.Array) -> jax.Array:
         """The step of one parameter per unit of `lr`, from the `means` of the gradient and its square at `step`."""
         first, second = (
             mean / (1 - beta ** (step + 1))
@@ -84,13 +83,13 @@ class Optax(AbstractAlgorithm):
         return self.batch_size is not None
 
 
-def _is_transformation(value: Any) -> bool:
+def _is_transformation(value: object) -> bool:
     with needing("nk.Optax"):
         import optax
     return isinstance(value, optax.GradientTransformation)
 
 
-def optimizer_of(algorithm: AbstractAlgorithm, model: AbstractModel, params: Any, given: Any) -> str:
+def optimizer_of(algorithm: AbstractAlgorithm, model: AbstractModel, params: Params, given: Params) -> str:
     """Which of a model's learning-rate factors `algorithm` needs, "sgd" or "adam", unless they are `given`."""
     if not isinstance(algorithm, Optax) or given is not None:
         return "adam" if isinstance(algorithm, Adam) else "sgd"
@@ -109,7 +108,7 @@ def optimizer_of(algorithm: AbstractAlgorithm, model: AbstractModel, params: Any
     )
 
 
-def _growth(transformation: Any, params: Any) -> float:
+def _growth(transformation: Any, params: Params) -> float:
     """By how much the updates of `params` = 0, which do not decay, grow if all gradients are twice as large."""
 
     def moved(scale: float) -> float:

@@ -1,10 +1,12 @@
 """When does a run of training count as divergent? One rule for every place that trains."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..._base.status import Status, StatusKind
+from ..._base.types import ArrayLike
 
 RISE = 0.01  # of the loss at the start: what counts as a rise
 _NOISY_RISE = 9.0  # the same for random batches
@@ -12,12 +14,14 @@ _FACTOR = 3.0  # of growth between sixths of a run
 ROUNDING = 64 * np.finfo(float).eps  # of the loss of outputs 0: below, a loss is rounding
 
 
-def rounding_of(dtype: Any) -> float:
+def rounding_of(dtype: DTypeLike) -> float:
     """`ROUNDING` for numbers of a type."""
     return 64 * float(np.finfo(dtype).eps)
 
 
-def growth(losses: Any, *, zero: float = 0.0, noisy: bool = False, inertial: bool = False) -> str | None:
+def growth(
+    losses: ArrayLike, *, zero: float = 0.0, noisy: bool = False, inertial: bool = False
+) -> str | None:
     """What to say of a run whose `losses`, in order of time, show that it cannot have converged; else None.
 
     1. They are not all finite.
@@ -31,7 +35,8 @@ def growth(losses: Any, *, zero: float = 0.0, noisy: bool = False, inertial: boo
 
     A last loss below 64 eps `zero`, where `zero` is the loss of outputs 0, is rounding, and passes.
     """
-    losses, rounding = np.asarray(losses, dtype=np.float64), _rounding(losses)
+    rounding = _rounding(np.asarray(losses))
+    losses = np.asarray(losses, dtype=np.float64)
     if not np.isfinite(losses).all():
         return "the loss is no longer finite"
     first, last = _ends(losses, noisy)
@@ -49,9 +54,16 @@ def growth(losses: Any, *, zero: float = 0.0, noisy: bool = False, inertial: boo
 
 
 def judged(
-    status: Status, losses: Any, where: str, *, zero: float, noisy: bool = False, inertial: bool = False
+    status: Status,
+    losses: Sequence[float] | np.ndarray,
+    where: str,
+    *,
+    zero: float,
+    noisy: bool = False,
+    inertial: bool = False,
 ) -> Status:
     """`status`, or that a run diverged; `where` is its end in words, such as "by step 100"."""
+    losses = np.asarray(losses)
     words = growth(losses, zero=zero, noisy=noisy, inertial=inertial)
     if words is not None:
         return Status(StatusKind.diverged, f"diverged: {words} {where}")
@@ -63,13 +75,12 @@ def judged(
     return status
 
 
-def _rounding(losses: Any) -> float:
+def _rounding(losses: np.ndarray) -> float:
     """Of losses in the precision they come in, float64 unless they are of a narrower one."""
-    found = np.asarray(losses).dtype
-    return rounding_of(found) if np.issubdtype(found, np.floating) else ROUNDING
+    return rounding_of(losses.dtype) if np.issubdtype(losses.dtype, np.floating) else ROUNDING
 
 
-def _ends(losses: Any, noisy: bool) -> tuple[float, float]:
+def _ends(losses: np.ndarray, noisy: bool) -> tuple[float, float]:
     """The first loss and the last, or the mean over the last tenth."""
     with np.errstate(over="ignore"):
         return losses[0], np.mean(losses[-max(1, len(losses) // 10) :]) if noisy else losses[-1]

@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -40,11 +40,11 @@ class AbstractLoss(abc.ABC):
             return y[:, None] if y.ndim == 1 else y
         return targets(y, n, out=out)
 
-    def is_vector(self, y: Any) -> bool:
+    def is_vector(self, y: ArrayLike) -> bool:
         """Whether predictions have the shape (m,) because `y` has the shape (n,)."""
         return np.ndim(y) == 1
 
-    def probabilities(self, z: Any) -> Any:
+    def probabilities(self, z: ArrayLike) -> np.ndarray:
         """Class probabilities (..., out) of outputs `z` (..., out)."""
         raise ValueError(f"`probabilities` need classes: train with loss='cross_entropy', not {self.label}.")
 
@@ -101,10 +101,10 @@ class CrossEntropy(AbstractLoss):
         _require_probabilities(found)
         return found
 
-    def is_vector(self, y: Any) -> bool:
+    def is_vector(self, y: ArrayLike) -> bool:
         return False
 
-    def probabilities(self, z: Any) -> Any:
+    def probabilities(self, z: ArrayLike) -> np.ndarray:
         return scipy.special.softmax(z, axis=-1)
 
     def fisher(self, z: jax.Array, dz: jax.Array) -> jax.Array:
@@ -144,18 +144,19 @@ class FunctionLoss(AbstractLoss):
         return self.function(z, y)
 
 
+AnyLoss: TypeAlias = str | AbstractLoss | Callable[[jax.Array, jax.Array], jax.Array]
 _NAMED: dict[str, AbstractLoss] = {loss.name: loss for loss in (Squared(), CrossEntropy(), Huber())}
 
 _SOUND = {type(loss) for loss in _NAMED.values()}  # finite, and so are their derivatives
 
 
-def loss_of_zero(loss: AbstractLoss, y: Any, outputs: Any = None) -> float:
+def loss_of_zero(loss: AbstractLoss, y: Array, outputs: Array | None = None) -> float:
     """The size of the loss of outputs 0, beside which losses are small or not; 0 if it is not finite."""
-    found = abs(float(loss(jnp.zeros_like(y if outputs is None else outputs), y)))
-    return found if math.isfinite(found) else 0.0
+    size = abs(float(loss(jnp.zeros_like(y if outputs is None else outputs), jnp.asarray(y))))
+    return size if math.isfinite(size) else 0.0
 
 
-def require_loss(loss: AbstractLoss, outputs: Callable[[], Any], y: Any) -> None:
+def require_loss(loss: AbstractLoss, outputs: Callable[[], Array], y: Array) -> None:
     """Raises unless `loss` is one number, finite and with a finite derivative, at `outputs()` (n, out) and `y`.
 
     Outputs that are traced or infinite tell nothing of its values.
@@ -173,7 +174,7 @@ def require_loss(loss: AbstractLoss, outputs: Callable[[], Any], y: Any) -> None
         raise ValueError(f"`loss` {wrong} at the outputs before training: it must be finite there.")
 
 
-def get_loss(loss: Any) -> AbstractLoss:
+def get_loss(loss: AnyLoss) -> AbstractLoss:
     """A loss by its name, as itself, or of any JAX function loss(z, y)."""
     if isinstance(loss, AbstractLoss):
         return loss

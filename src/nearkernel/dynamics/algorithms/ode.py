@@ -1,15 +1,22 @@
 """Ordinary differential equations by diffrax, which is imported only where a flow is really integrated."""
 
-from typing import Any
+from collections.abc import Callable
 
 import jax
+
+from ...models.base import Params
 
 _MOST_STEPS = 300_000
 
 
 def integrate(
-    field, start: Any, times: jax.Array, rtol: float, atol: float, shortest: Any = None
-) -> tuple[Any, jax.Array]:
+    field: Callable[[Params], Params],
+    start: Params,
+    times: jax.Array,
+    rtol: float,
+    atol: float,
+    shortest: float | jax.Array | None = None,
+) -> tuple[Params, jax.Array]:
     """The states at `times`, of which the first is where `start` holds, and whether the solver got there.
 
     Steps as short as `shortest` are taken whatever their error: where a field jumps, no step is short enough for it.

@@ -1,7 +1,6 @@
 """Which theory is to be trusted for a given network and its targets: kernel, expansion, or the rich limit."""
 
 import math
-from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from ..._base.check import numeric, positive, targets
 from ..._base.result import Result
 from ..._base.rooms import public_object
+from ..._base.types import ArrayLike
 from ...models.base import AbstractModel, require_model
 from ...models.networks.richness import has_kinked_activation, hidden_widths, richness
 from ...models.networks.scaled import Scaled
@@ -48,7 +48,7 @@ class RegimeResult(Result, eqx.Module):
     kinked: bool | None = eqx.field(static=True, default=None)
 
     @property
-    def theory(self) -> Any:
+    def theory(self) -> object:
         if self.kinked is None:
             return None
         finite = "Kinks" if self.kinked else "FiniteWidth"
@@ -92,7 +92,7 @@ class RegimeResult(Result, eqx.Module):
         return f"{self.name}: {self.meaning}; {self.advice}"
 
 
-def regime(model: AbstractModel, y: Any, correction: float | None = None) -> RegimeResult:
+def regime(model: AbstractModel, y: ArrayLike, correction: float | None = None) -> RegimeResult:
     r"""Recommends a theory for `model` trained on targets `y` (n,) or (n, out).
 
     Kernels change by about the square of the strength, richness times targets. Below strength 0.1 the tangent kernel is

@@ -7,7 +7,6 @@ a factor $p(\lambda)$, and the prediction is $z - k\, V g(\lambda) V^\top e$ wit
 import abc
 import dataclasses
 import math
-from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -63,7 +62,7 @@ class TimedAlgorithm(SpectralAlgorithm):
         """The same algorithm, stopped at another `time` (number of steps)."""
 
 
-def _time(value: Any, name: str) -> Any:
+def _time(value: float, name: str) -> float:
     return positive(value, name, zero=True, finite=False)
 
 

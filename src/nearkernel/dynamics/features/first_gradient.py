@@ -12,18 +12,21 @@ the next $a\, w\, (w \cdot H w)/\sqrt{2\pi}$, with $H = C_2$. For a polynomial o
 where only its second half is left.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.polynomial.hermite_e import hermeval
 from scipy.special import ndtr
 
 from ..._base.check import inputs, numeric, whole
+from ..._base.types import ArrayLike
 from ...models.target_directions import MultiIndexPolynomial
 
 
 def first_gradient(
-    target: MultiIndexPolynomial, weights: Any, head: Any = 1.0, bias: Any = 0.0, order: int | None = None
+    target: MultiIndexPolynomial,
+    weights: ArrayLike,
+    head: ArrayLike = 1.0,
+    bias: ArrayLike = 0.0,
+    order: int | None = None,
 ) -> np.ndarray:
     r"""The gradient $dL/dw_j$ of each neuron (m, d) at an initialization with zero output, for standard normal inputs.
 
@@ -77,7 +80,7 @@ def _slope(target: MultiIndexPolynomial, k: int, u: np.ndarray) -> np.ndarray:
     return found
 
 
-def _per_neuron(value: Any, name: str, count: int) -> np.ndarray:
+def _per_neuron(value: ArrayLike, name: str, count: int) -> np.ndarray:
     array = numeric(value, name)
     if array.shape not in ((), (count,)):
         raise ValueError(f"`{name}` must be one number or have shape ({count},); got {array.shape}.")

@@ -13,7 +13,6 @@ the head is ridge regression.
 """
 
 import dataclasses
-from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -22,6 +21,7 @@ from ..._base.check import between, finite_result, inputs, positive, targets, wh
 from ..._base.keys import Key, generator
 from ..._base.result import Result
 from ..._base.status import Status, StatusKind
+from ..._base.types import ArrayLike
 from ..._run.memory import require_fits, rows_that_fit
 from ..algorithms.spectral import GradientDescent
 from .last_layer import RidgeHead
@@ -57,7 +57,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
         r"""The weight decay $1/\eta$, for which the step removes the initial weights."""
         return 1.0 / self.lr
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: ArrayLike) -> np.ndarray:
         """The learned features (n, m) of `x` (n, d)."""
         x = inputs(x, "x", self.weights.shape[1])
         require_fits(
@@ -65,7 +65,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
         )
         return np.maximum(x @ self.weights.T + self.biases, 0.0)
 
-    def removed(self, x: Any) -> np.ndarray:
+    def removed(self, x: ArrayLike) -> np.ndarray:
         """The subtracted constant and linear parts (n, out) at `x`."""
         return self.constant + inputs(x, "x", self.weights.shape[1]) @ self.linear
 
@@ -73,7 +73,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
         """The `count` leading directions (count, d) of the weights W, an estimate of the true subspace."""
         return top_directions(self.weights.T @ self.weights, count)
 
-    def overlap_with(self, subspace: Any) -> float:
+    def overlap_with(self, subspace: ArrayLike) -> float:
         r"""The overlap of true directions `subspace` (r, d) with learned ones: 1 if they agree, $r/d$ if random.
 
         With the projections $P$ on both, it is $\lVert P_{\text{learned}} P_{\text{true}}\rVert^2 / r$.
@@ -81,7 +81,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
         true = checked_subspace(subspace, self.weights.shape[1])
         return subspace_overlap(self.directions(len(true)), true)
 
-    def share_in(self, subspace: Any) -> float:
+    def share_in(self, subspace: ArrayLike) -> float:
         r"""The fraction $\lVert W P\rVert^2/\lVert W\rVert^2$ of the weights in true directions; initially $r/d$.
 
         $P$ is the projection on the true directions, `subspace` (r, d).
@@ -94,7 +94,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
         )
 
     def fit(
-        self, x: Any, y: Any, ridge: float, descent: "GradientDescent | bool" = False
+        self, x: ArrayLike, y: ArrayLike, ridge: float, descent: "GradientDescent | bool" = False
     ) -> "OneStepNetwork":
         r"""Fits the head $a$ to `x`, `y`: minimizes $\frac12 \sum (f - y)^2 + \frac{\text{ridge}}{2} \lVert
         a\rVert^2$.
@@ -103,9 +103,9 @@ class OneStepFeaturesResult(Result, eqx.Module):
         optimal rate) to convergence; or an `nk.GradientDescent`. Descent starts from `signs`.
         """
         x = inputs(x, "x", self.weights.shape[1])
-        y = targets(y, len(x), out=len(self.constant)) - self.removed(x)
+        left = targets(y, len(x), out=len(self.constant)) - self.removed(x)
         positive(ridge, "ridge", zero=True)
-        problem = RidgeHead(self(x), y)
+        problem = RidgeHead(self(x), left)
         if descent is False:
             return OneStepNetwork(self, problem.exact(ridge), Status(StatusKind.converged, "closed form"))
         chosen = problem.best_descent(ridge) if descent is True else descent
@@ -131,7 +131,7 @@ class OneStepNetwork(eqx.Module):
     def ok(self) -> bool:
         return self.status.ok
 
-    def predict(self, x_new: Any) -> np.ndarray:
+    def predict(self, x_new: ArrayLike) -> np.ndarray:
         """Outputs at `x_new` (m, d), in the shape of `y`; infinite where descent diverges."""
         x_new = inputs(x_new, "x_new", self.features.weights.shape[1])
         found = np.full((len(x_new), self.head.shape[1]), np.inf)
@@ -143,13 +143,13 @@ class OneStepNetwork(eqx.Module):
 
 
 def one_step_features(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     width: int = 800,
     key: Key | None = None,
     *,
     lr: float | None = None,
-    subspace: Any = None,
+    subspace: ArrayLike | None = None,
     head: float | None = None,
 ) -> OneStepFeaturesResult:
     r"""Features learned by one large gradient step on the first layer of a two-layer ReLU network.

@@ -11,13 +11,12 @@ $q$ queries, a tolerance of at most $(\log(q d)/d)^{p/4}$: with tolerances of $1
 have, some $d^{p/2}$ points.
 """
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import positive, real_number, whole
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ...models.target_directions import MultiIndexPolynomial
 
 
@@ -80,7 +79,7 @@ def one_step_bound(target: MultiIndexPolynomial, points: int, width: int) -> One
     )
 
 
-def query_bound(dim: int, degree: int, queries: Any = 1.0) -> QueryBoundResult:
+def query_bound(dim: int, degree: int, queries: ArrayLike = 1.0) -> QueryBoundResult:
     r"""The largest tolerance $(\log(q d)/d)^{p/4}$ of q correlational queries, for polynomials without a mean Hessian.
 
     **Arguments:** `dim` d of the inputs; `degree` p of the polynomials; `queries` q >= 1.

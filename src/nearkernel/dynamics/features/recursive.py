@@ -1,7 +1,7 @@
 """A kernel that learns features: solved, asked for its gradients, it then looks through their outer product."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._base.check import inputs, targets, whole
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...kernels.base import AbstractKernel
 from ...kernels.classical.mahalanobis import Mahalanobis
@@ -67,12 +68,12 @@ class RecursiveFeaturesResult(Result, eqx.Module):
 @in_float64
 def recursive_features(
     kernel: AbstractKernel | None,
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     algorithm: SpectralAlgorithm | None = None,
     rounds: int = 5,
     *,
-    subspace: Any = None,
+    subspace: ArrayLike | None = None,
 ) -> RecursiveFeaturesResult:
     r"""A recursive feature machine: alternates kernel regression and learning the metric from gradients.
 
@@ -109,7 +110,9 @@ def recursive_features(
     return RecursiveFeaturesResult(tuple(matrices), tuple(solutions), overlaps)
 
 
-def _gradient_matrix(kernel: AbstractKernel, solution: Any, x: np.ndarray) -> np.ndarray:
+def _gradient_matrix(
+    kernel: AbstractKernel, solution: Solution | MachineSolution, x: np.ndarray
+) -> np.ndarray:
     """Mean over `x` of nabla f nabla f^T for f = k(., centers) a; the centers are `x`, but for approximate solvers."""
     centers = getattr(solution, "centers", x)
     return outer_product(

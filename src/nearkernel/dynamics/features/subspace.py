@@ -1,18 +1,18 @@
 """Which directions of its input a function uses: average outer products of gradients, and overlaps of subspaces."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import array_of, called, inputs, whole
+from ..._base.types import ArrayLike
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
 
 
-def subspace_overlap(found: Any, true: Any) -> float:
+def subspace_overlap(found: ArrayLike, true: ArrayLike) -> float:
     r"""The overlap of two subspaces: 1 if the rows of `true` (r, d) lie in the span of `found` (k, d), 0 if orthogonal.
 
     With the projections $P$ on both, it is $\lVert P_{\text{found}} P_{\text{true}}\rVert^2 / r$. A random subspace of
@@ -24,7 +24,7 @@ def subspace_overlap(found: Any, true: Any) -> float:
     return float(np.sum((one @ other.T) ** 2) / len(other))
 
 
-def _directions(rows: Any, name: str, dim: int | None = None) -> np.ndarray:
+def _directions(rows: ArrayLike, name: str, dim: int | None = None) -> np.ndarray:
     """Rows (k, d), no more than d of them: more are columns by mistake."""
     rows = inputs(rows, name, dim)
     if len(rows) > rows.shape[1]:
@@ -54,7 +54,7 @@ def top_directions(matrix: np.ndarray, count: int) -> np.ndarray:
 
 
 @in_float64
-def average_gradient_outer_product(function: Callable, x: Any) -> np.ndarray:
+def average_gradient_outer_product(function: Callable, x: ArrayLike) -> np.ndarray:
     r"""The average gradient outer product (AGOP): the mean of $\nabla f\, \nabla f^\top$ over points, (d, d).
 
     It is summed over outputs. Its eigenvectors with large eigenvalues are the directions in which `function` varies.
@@ -68,7 +68,7 @@ def average_gradient_outer_product(function: Callable, x: Any) -> np.ndarray:
 
 
 def outer_product(
-    gradients: Callable[[np.ndarray], Any], x: np.ndarray, bytes_per_row: int = 2**16
+    gradients: Callable[[np.ndarray], ArrayLike], x: np.ndarray, bytes_per_row: int = 2**16
 ) -> np.ndarray:
     """Mean over `x` of g g^T, where `gradients` gives (out, rows, d), a chunk of rows at a time."""
     chunk = min(rows_that_fit(bytes_per_row), len(x))
@@ -97,7 +97,7 @@ def row_gradients(function: Callable, x: jax.Array) -> jax.Array:
     return jnp.stack([pull(jnp.broadcast_to(one, values.shape))[0] for one in ones])
 
 
-def checked_subspace(subspace: Any, d: int) -> np.ndarray:
+def checked_subspace(subspace: ArrayLike, d: int) -> np.ndarray:
     """Rows (r, d) that span the true directions."""
     rows = _directions(subspace, "subspace", d)
     if len(_basis(rows, "subspace")) < len(rows):

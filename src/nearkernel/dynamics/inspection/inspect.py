@@ -2,7 +2,6 @@
 
 import math
 import time
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +10,9 @@ import numpy as np
 from ..._base.check import inputs, refuse_unused, whole
 from ..._base.types import ArrayLike, Num
 from ..._run.precision import in_float64
-from ...models.base import AbstractModel, count_parameters, require_model
+from ...models.base import AbstractModel, Params, count_parameters, require_model
 from ...models.params import floating_params, training_factors
-from ..algorithms.losses import AbstractLoss, get_loss, require_loss
+from ..algorithms.losses import AbstractLoss, AnyLoss, get_loss, require_loss
 from ..algorithms.regime import regime
 from ..algorithms.spectral import GradientDescent, GradientFlow
 from ..orders.requirements import has_kinks
@@ -28,16 +27,16 @@ _STRETCH = 0.1  # largest check within a stretch that is followed by another
 @in_float64
 def inspect(
     model: AbstractModel,
-    params: Any,
+    params: Params,
     x: Num[ArrayLike, " n *d"],
     y: Num[ArrayLike, " n *out"],
     x_new: Num[ArrayLike, " k *d"] | None = None,
     algorithm: Timed | None = None,
     *,
-    loss: Any = "squared",
+    loss: AnyLoss = "squared",
     steps: int | None = None,
     pieces: int = 1,
-    lr_factors: Any = None,
+    lr_factors: Params | float | None = None,
 ) -> Inspection:
     r"""Predicts full-batch training of `model` from `params` on (`x`, `y`), and checks whether to trust the prediction.
 
@@ -67,17 +66,17 @@ def inspect(
     x = inputs(x, "x", model.in_shape)
     new = None if x_new is None else inputs(x_new, "x_new", x.shape[1:])
     function = get_loss(loss)
-    wanted: np.ndarray = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
+    columns = np.asarray(function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1]))
     if algorithm is not None:
         refuse_unused("if `algorithm` is given", steps=steps)
     steps = 100 if steps is None else whole(steps, "steps", 1)
     whole(pieces, "pieces", 1)
     _require_timed(algorithm)
     rows = x if new is None else np.concatenate([x, new])
-    first = Stretch(model, params, rows, wanted, training_factors(model, params, lr_factors))
+    first = Stretch(model, params, rows, columns, training_factors(model, params, lr_factors))
     if not np.isfinite(first.start).all():
         raise ValueError("the model's outputs are not finite: check `params`, `x` and `x_new`.")
-    require_loss(function, lambda: first.start[: len(wanted)], wanted)
+    require_loss(function, lambda: first.start[: len(columns)], columns)
     if first.spectrum.rank == 0:
         raise ValueError(
             "the model's outputs at `x` do not depend on its parameters: there is nothing to train."
@@ -86,16 +85,16 @@ def inspect(
     moments = _moments(algorithm)
     with np.errstate(over="ignore", invalid="ignore"):  # a rate that is too large is told by the check
         arrivals, checks, expanded_at, unstable_at = _followed(first, algorithm, function, moments, pieces)
-    force = -np.asarray(jax.grad(function)(jnp.asarray(first.start[: len(wanted)]), jnp.asarray(wanted)))
+    force = -np.asarray(jax.grad(function)(jnp.asarray(first.start[: len(columns)]), jnp.asarray(columns)))
     order = np.argsort(first.spectrum.lam)[::-1]
     eigenvalues = first.spectrum.lam[order]
     along = (first.spectrum.vectors[:, order].T @ force.reshape(-1)) ** 2
-    outputs, n = np.stack([each.outputs for each in arrivals]), len(wanted)
-    losses = [float(function(jnp.asarray(z), jnp.asarray(wanted))) for z in outputs[:, :n]]
+    outputs, n = np.stack([each.outputs for each in arrivals]), len(columns)
+    losses = [float(function(jnp.asarray(z), jnp.asarray(columns))) for z in outputs[:, :n]]
     return Inspection(
         algorithm=algorithm,
         moments=moments,
-        loss_before=float(function(jnp.asarray(first.start[:n]), jnp.asarray(wanted))),
+        loss_before=float(function(jnp.asarray(first.start[:n]), jnp.asarray(columns))),
         loss=np.array(losses),
         check=np.array(checks),
         verdicts=tuple(map(Verdict.of, checks)),
@@ -103,21 +102,21 @@ def inspect(
         fitted=outputs[:, :n],
         predictions=None if new is None else outputs[:, n:],
         params=arrivals[-1].params,
-        halfway=halfway(function, wanted, force, moments, outputs[:, :n]),
+        halfway=halfway(function, columns, force, moments, outputs[:, :n]),
         eigenvalues=eigenvalues,
         alignment=along / max(float((force**2).sum()), np.finfo(float).tiny),
         effective_dimension=float(eigenvalues.sum() ** 2 / (eigenvalues**2).sum()),
         expanded_at=expanded_at,
         unstable_at=unstable_at,
         kinked=has_kinks(model, params, x),
-        regime=regime(model, wanted, checks[-1]),
+        regime=regime(model, columns, checks[-1]),
         parameters=count_parameters(params),
         seconds=time.perf_counter() - began,
-        training_seconds=_training_seconds(model, params, x, wanted, function, algorithm),
+        training_seconds=_training_seconds(model, params, x, columns, function, algorithm),
     )
 
 
-def _require_timed(algorithm: Any) -> None:
+def _require_timed(algorithm: object) -> None:
     if algorithm is None:
         return
     if not isinstance(algorithm, GradientDescent | GradientFlow):
@@ -192,7 +191,7 @@ def halfway(
 
 
 def _training_seconds(
-    model: AbstractModel, params: Any, x: np.ndarray, y: np.ndarray, loss: AbstractLoss, algorithm: Timed
+    model: AbstractModel, params: Params, x: np.ndarray, y: np.ndarray, loss: AbstractLoss, algorithm: Timed
 ) -> float:
     """Of all steps, from the time of one gradient."""
     if not isinstance(algorithm, GradientDescent):

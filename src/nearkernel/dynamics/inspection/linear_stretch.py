@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ...kernels.empirical.ntk import EmpiricalNTK
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ...models.expansion.derivatives import ModelDerivatives
 from ...models.params import root_factors
 from ..algorithms.losses import AbstractLoss
@@ -25,7 +25,7 @@ Timed = GradientDescent | GradientFlow
 class Arrival(NamedTuple):
     """The prediction for one moment: parameters, outputs (rows, out), and the network's outputs at these parameters."""
 
-    params: Any
+    params: Params
     outputs: np.ndarray
     actual: np.ndarray
 
@@ -40,8 +40,12 @@ class Stretch:
     `factors` are its learning-rate factors, a tree like `params`, or None if all are 1.
     """
 
-    def __init__(self, model: AbstractModel, params: Any, rows: np.ndarray, y: np.ndarray, factors: Any):
-        self.model, self.params, self.rows, self.y, self.factors = model, params, rows, y, factors
+    def __init__(
+        self, model: AbstractModel, params: Params, rows: np.ndarray, y: np.ndarray, factors: Params | None
+    ):
+        self.model, self.params = model, params
+        self.rows, self.y = rows, y
+        self.factors = factors
         self.start = np.asarray(model_outputs(model, params, rows))
         self.x = rows[: len(y)]
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._base.result import Result
 from ..._base.types import Float, Num
+from ...models.base import Params
 from ..algorithms.regime import RegimeResult
 from .verdict import Verdict
 
@@ -48,7 +49,7 @@ class Inspection(Result, eqx.Module):
     trusted_until: float
     fitted: Float[np.ndarray, "m n out"]
     predictions: Float[np.ndarray, "m k out"] | None
-    params: Any
+    params: Params
     halfway: Float[np.ndarray, " n"]
     eigenvalues: np.ndarray
     alignment: np.ndarray

@@ -1,10 +1,11 @@
-"""What every solution can be asked, whatever it was found by."""
+"""The interface shared by all solutions. They are frozen: a query answers, and changes no field."""
 
 import abc
+import dataclasses
 import functools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import equinox as eqx
 import numpy as np
@@ -15,8 +16,14 @@ from ..._base.status import Status, StatusKind
 from ..._base.types import ArrayLike, Float, Num
 from ..._run.precision import in_float64
 from ..algorithms.regime import RegimeResult, regime_of
-from ..algorithms.spectral import GradientDescent, GradientFlow, SpectralAlgorithm, TimedAlgorithm
-from .factor import AbstractFactor
+from ..algorithms.spectral import (
+    AbstractAlgorithm,
+    GradientDescent,
+    GradientFlow,
+    SpectralAlgorithm,
+    TimedAlgorithm,
+)
+from .factor import AbstractFactor, Spectrum
 from .tangent import AbstractTangent
 
 if TYPE_CHECKING:
@@ -78,10 +85,14 @@ class Prediction(Result, eqx.Module):
         return None if self._spread is None else np.sqrt(np.maximum(self._spread.variance(), 0.0))
 
 
+@dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AbstractSolution(Result, abc.ABC):
-    """A trained model: `predict(x_new)`, `at(time)`, `residual()`, `loss()`, `status`, `ok`, `plot()`."""
+    """A trained model: `predict(x_new)`, `at(time)`, `residual()`, `loss()`, `plot()`.
 
-    algorithm: SpectralAlgorithm
+    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`.
+    """
+
+    algorithm: AbstractAlgorithm
     _x: np.ndarray
     _y: np.ndarray
     _vector: bool
@@ -100,14 +111,17 @@ class AbstractSolution(Result, abc.ABC):
         """Outputs at `x_new` (m, d); with `time`, the outputs of `at(time)`."""
 
     @abc.abstractmethod
-    def at(self, moment: Any) -> Self:
+    def at(self, moment: float) -> Self:
         """The same training at another time `moment` (steps for gradient descent)."""
+
+    def _shaped(self, outputs: np.ndarray) -> np.ndarray:
+        """Outputs (m, out) in the shape of predictions."""
+        return outputs[:, 0] if self._vector else outputs
 
     @in_float64
     def residual(self, time: float | None = None) -> Float[np.ndarray, " n *out"]:
         """$z - y$ on the training set, in the shape of `y`; by default at the end of training, else at `time`."""
-        fitted = self.predict(self._x, time).mean
-        return fitted - (self._y[:, 0] if self._vector else self._y)
+        return self.predict(self._x, time).mean - self._shaped(self._y)
 
     def loss(self, time: float | None = None) -> float:
         r"""The loss on the training set, $\frac12 \sum (z - y)^2$, at the end of training or at `time`."""
@@ -124,18 +138,19 @@ class AbstractSolution(Result, abc.ABC):
 
         if isinstance(self.algorithm, GradientDescent | GradientFlow):
             return draw_loss(*self._losses(), axes, name=_unit(self.algorithm))
-        fitted = self.residual() + (self._y[:, 0] if self._vector else self._y)
+        fitted = self.residual() + self._shaped(self._y)
         return draw_fit(self._y, fitted.reshape(self._y.shape), axes)
 
     def _losses(self) -> tuple[np.ndarray, np.ndarray]:
         """Times and losses at them, up to the end or to when nothing moves any more."""
-        times = self._moments()
+        times = self._plot_times()
         return times, np.array([self.loss(time) for time in times])
 
-    def _moments(self) -> np.ndarray:
+    def _plot_times(self) -> np.ndarray:
         """A few dozen times that show all of training."""
-        end = float(self.algorithm.end())
-        descends = isinstance(self.algorithm, GradientDescent)
+        algorithm = self.algorithm
+        assert isinstance(algorithm, GradientDescent | GradientFlow)
+        end, descends = float(algorithm.end()), isinstance(algorithm, GradientDescent)
         first = 1.0 if descends else min(end, 1.0) / 1e3
         times = (
             np.geomspace(first, end if math.isfinite(end) else 1e4, 33) if end > first else np.array([end])
@@ -151,9 +166,11 @@ class AbstractSolution(Result, abc.ABC):
         }
 
 
+@dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FactoredSolution(AbstractSolution):
     """One that knows its kernel matrix by a factor."""
 
+    algorithm: SpectralAlgorithm
     _tangent: AbstractTangent
     _factor: AbstractFactor
 
@@ -163,8 +180,8 @@ class FactoredSolution(AbstractSolution):
         return regime_of(self._tangent.network(), self._y)
 
     def _shown(self) -> Mapping[str, object]:
-        found = self.regime
-        return super()._shown() if found is None else {**super()._shown(), "regime": found.name}
+        regime = self.regime
+        return super()._shown() if regime is None else {**super()._shown(), "regime": regime.name}
 
     @property
     def rank(self) -> int:
@@ -174,30 +191,50 @@ class FactoredSolution(AbstractSolution):
     def cutoff(self) -> float:
         return self._factor.cutoff
 
-    @property
+    @functools.cached_property
+    def _spectrum(self) -> Spectrum:
+        """All eigenvalues, for questions that need them: kept beside the factor, which stays that of this solution.
+
+        Threads that ask at once may make it twice, with the same result.
+        """
+        return self._factor if isinstance(self._factor, Spectrum) else self._tangent.spectrum(self._x)
+
+    @functools.cached_property
     @in_float64
     def lambda_max(self) -> float:
         """The largest eigenvalue of the kernel matrix."""
-        if math.isnan(self._factor.lam_max):
-            self._factor.lam_max = self._tangent.largest_eigenvalue(self._x)
-        return self._factor.lam_max
+        known = self._factor.lam_max
+        return self._tangent.largest_eigenvalue(self._x) if math.isnan(known) else known
 
     @property
     def status(self) -> Status:
         """How training ends: converged, stopped early, singular, or divergent, with the stability limit."""
         return status_of(self.algorithm, self._factor)
 
-    def _moments(self) -> np.ndarray:
-        if math.isfinite(self.algorithm.end()) or not isinstance(
-            self.algorithm, GradientDescent | GradientFlow
-        ):
-            return super()._moments()
+    def _plot_times(self) -> np.ndarray:
+        if math.isfinite(self.algorithm.end()):
+            return super()._plot_times()
         rate = self.lambda_max * (self.algorithm.lr if isinstance(self.algorithm, GradientDescent) else 1.0)
         times = np.geomspace(1e-2, 1e4, 33) / rate if rate else np.ones(1)
         return np.unique(np.round(times) + 1) if isinstance(self.algorithm, GradientDescent) else times
 
 
-def losses_of(theory: Any, unit: str, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+class ForecastLosses(Protocol):
+    """A forecast of the loss over time."""
+
+    @property
+    def algorithm(self) -> AbstractAlgorithm: ...
+
+    @property
+    def times(self) -> np.ndarray: ...
+
+    @property
+    def loss(self) -> np.ndarray: ...
+
+
+def losses_of(
+    theory: AbstractSolution | ForecastLosses, unit: str, times: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Times and losses of a `theory`, up to the last of `times`."""
     if getattr(getattr(theory, "algorithm", None), "unit", unit) != unit:
         raise ValueError(
@@ -214,11 +251,11 @@ def losses_of(theory: Any, unit: str, times: np.ndarray) -> tuple[np.ndarray, np
     return theory.times[kept], theory.loss[kept]
 
 
-def _unit(algorithm: SpectralAlgorithm) -> str:
+def _unit(algorithm: AbstractAlgorithm) -> str:
     return algorithm.unit if isinstance(algorithm, TimedAlgorithm) else "time"
 
 
-def moved_to(algorithm: SpectralAlgorithm, time: float) -> SpectralAlgorithm:
+def moved_to(algorithm: SpectralAlgorithm, time: ArrayLike) -> TimedAlgorithm:
     """The algorithm stopped at another `time`."""
     if not isinstance(algorithm, TimedAlgorithm):
         raise ValueError(

@@ -1,7 +1,9 @@
 """(K + ridge)^-1 from products with K: what a large kernel matrix is solved by where its factor costs too much."""
 
+import dataclasses
 import math
 import time
+from typing import Self
 
 import numpy as np
 
@@ -21,56 +23,64 @@ _FACTORED = (
 _FACTOR_COST = 150  # a Cholesky factor of n rows costs about n / 150 products with K
 
 
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class ByProducts(AbstractFactor):
     """K and a ridge, never factored unless iterations turn out to cost more.
 
     Conjugate gradients win by far if they converge at all. They get as many products as a factor costs; if that is not
     enough and the matrix is in memory, it is factored after all.
 
-    **Fields:** `run`, the last iteration; `status`, how it ended.
+    **Fields:** `held`, whether the matrix is in memory; `solver`; `run`, the iteration that found the coefficients;
+    `status`, how it ended.
     """
 
-    def __init__(self, kernel: AbstractKernel, x: np.ndarray):
-        self._kernel, self._x = kernel, x
-        self._held = held_fits(len(x), ConjugateGradients().budget())
-        self.lam_max, self.rank, self.cutoff = math.nan, len(x), 0.0
-        self.solver = ConjugateGradients(iterations=self._affordable())
-        self.run = Iterated(np.zeros((0, 0)), math.inf, np.zeros(0), 0.0, "")
-        self.status = Status(StatusKind.not_converged, "not solved yet")
-
-    def _affordable(self) -> int:
-        return max(20, len(self._x) // _FACTOR_COST) if self._held else ConjugateGradients().iterations
+    kernel: AbstractKernel
+    x: np.ndarray
+    rank: int
+    held: bool
+    solver: ConjugateGradients
+    lam_max: float = math.nan
+    cutoff: float = 0.0
+    run: Iterated = Iterated(np.zeros((0, 0)), math.inf, np.zeros(0), 0.0, "")
+    status: Status = Status(StatusKind.not_converged, "not solved yet")
 
     def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
+        return self.solved(algorithm, right)[1]
+
+    def solved(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> tuple[Self, np.ndarray]:
         begin = time.perf_counter()
         ridge = algorithm.shift()
         assert ridge is not None
-        matrix = self._kernel.entries(self._x, None) if self._held else None
-        products = self.solver.products(self._kernel, self._x) if matrix is None else Held(matrix)
+        matrix = self.kernel.entries(self.x, None) if self.held else None
+        products = self.solver.products(self.kernel, self.x) if matrix is None else Held(matrix)
         if products.diagonal().any():
             with task("solve"):
-                self.run = self.solver.iterate(products, right, algorithm)
+                run = self.solver.iterate(products, right, algorithm)
         else:
-            self.run = of_no_kernel(right, ridge)
-        self.status = end_of_iterations(self.run, self.solver.tol)
-        if matrix is not None and not self.status.ok:
-            self._factored(matrix, ridge, right, begin)
-        return self.run.coefficients
-
-    def _factored(self, matrix: np.ndarray, ridge: float, right: np.ndarray, begin: float) -> None:
-        factor = cholesky(matrix.astype(np.float64, copy=False), ridge, need_max=False)
-        if factor is None:
-            return
-        found = factor.solve(right)
-        residual = relative(right - factor.lower @ (factor.lower.T @ found), right)
-        self.run = Iterated(found, residual, self.run.history, time.perf_counter() - begin, "")
-        by = "by factoring K, because conjugate gradients were too slow"
-        self.status = Status(StatusKind.converged, f"converged {by}")
-        if not residual <= _FACTORED:
-            self.status = short_of(residual, _FACTORED, by, "a larger ridge")
+            run = of_no_kernel(right, ridge)
+        status = end_of_iterations(run, self.solver.tol)
+        if matrix is not None and not status.ok:
+            run, status = _factored(matrix, ridge, right, begin, run) or (run, status)
+        return dataclasses.replace(self, run=run, status=status), run.coefficients
 
     def judged(self, status: Status) -> Status:
         return self.status
+
+
+def _factored(
+    matrix: np.ndarray, ridge: float, right: np.ndarray, begin: float, tried: Iterated
+) -> tuple[Iterated, Status] | None:
+    """The solution by a factor, where iterations were `tried` in vain; None if the matrix is singular."""
+    factor = cholesky(matrix.astype(np.float64, copy=False), ridge, need_max=False)
+    if factor is None:
+        return None
+    coefficients = factor.solve(right)
+    residual = relative(right - factor.lower @ (factor.lower.T @ coefficients), right)
+    run = Iterated(coefficients, residual, tried.history, time.perf_counter() - begin, "")
+    by = "by factoring K, because conjugate gradients were too slow"
+    if residual <= _FACTORED:
+        return run, Status(StatusKind.converged, f"converged {by}")
+    return run, short_of(residual, _FACTORED, by, "a larger ridge")
 
 
 def by_size(kernel: AbstractKernel, x: np.ndarray, algorithm: SpectralAlgorithm) -> ByProducts | None:
@@ -84,7 +94,10 @@ def by_size(kernel: AbstractKernel, x: np.ndarray, algorithm: SpectralAlgorithm)
             f"the eigenvalues of a kernel matrix of {len(x)} points do not fit in memory: use solver='richardson' "
             "for gradient descent, solver='nystrom' for any algorithm, or fewer points."
         )
-    return ByProducts(kernel, x)
+    affordable = max(20, len(x) // _FACTOR_COST) if fits else ConjugateGradients().iterations
+    return ByProducts(
+        kernel=kernel, x=x, rank=len(x), held=fits, solver=ConjugateGradients(iterations=affordable)
+    )
 
 
 def of_no_kernel(y: np.ndarray, ridge: float) -> Iterated:
@@ -94,12 +107,12 @@ def of_no_kernel(y: np.ndarray, ridge: float) -> Iterated:
     return Iterated(coefficients, residual, np.zeros(0), 0.0, "the kernel is 0 on all of `x`")
 
 
-def end_of_iterations(found: Iterated, tol: float) -> Status:
+def end_of_iterations(run: Iterated, tol: float) -> Status:
     """Converged, or how far the iterations came and what to do."""
-    if found.residual <= tol:
-        return Status(StatusKind.converged, f"converged in {found.iterations} iterations")
-    why = f" ({found.note})" if found.note else ""
-    return short_of(found.residual, tol, f"after {found.iterations} iterations{why}")
+    if run.residual <= tol:
+        return Status(StatusKind.converged, f"converged in {run.iterations} iterations")
+    why = f" ({run.note})" if run.note else ""
+    return short_of(run.residual, tol, f"after {run.iterations} iterations{why}")
 
 
 def short_of(

@@ -5,6 +5,7 @@ K by Cholesky for t -> infinity, in tridiagonal form for its rational functions,
 
 import abc
 import functools
+from typing import Self
 
 import numpy as np
 import scipy.linalg
@@ -27,6 +28,10 @@ class AbstractFactor(abc.ABC):
     def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
         """g(K) right."""
 
+    def solved(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> tuple[Self, np.ndarray]:
+        """This factor, with what it has to say of how it found them, and the coefficients g(K) right."""
+        return self, self.apply(algorithm, right)
+
     def judged(self, status: Status) -> Status:
         """How training ends, with what this factor has to say of its matrix."""
         return status
@@ -36,7 +41,9 @@ class Cholesky(AbstractFactor):
     """K + shift = L L^T; answers for that shift alone, at a tenth of the price of eigenvalues."""
 
     def __init__(self, lower: np.ndarray, shift: float, lam_max: float):
-        self.lower, self.shift, self.lam_max = lower, shift, lam_max
+        self.lower = lower
+        self.shift = shift
+        self.lam_max = lam_max
         self.rank, self.cutoff = len(lower), 0.0
 
     def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
@@ -92,7 +99,8 @@ class Tridiagonal(RationalFactor):
     """
 
     def __init__(self, reflections: np.ndarray, tau: np.ndarray, main: np.ndarray, off: np.ndarray):
-        self.reflections, self.tau, self.main, self.off = reflections, tau, main, off
+        self.reflections, self.tau = reflections, tau
+        self.main, self.off = main, off
         ends = [
             scipy.linalg.eigvalsh_tridiagonal(main, off, select="i", select_range=(i, i), check_finite=False)[
                 0
@@ -106,12 +114,12 @@ class Tridiagonal(RationalFactor):
         return self.solve(right)
 
     def _rotate(self, right: np.ndarray, side: str) -> np.ndarray:
-        found = np.array(right if right.ndim == 2 else right[:, None], dtype=np.float64, order="F")
+        turned = np.array(right if right.ndim == 2 else right[:, None], dtype=np.float64, order="F")
         if len(self.main) > 1:  # the first coordinate is left alone by every reflection
-            block, rest = self.reflections[1:, :-1], np.asfortranarray(found[1:])
-            work = 64 * max(found.shape[1], 1)
-            found[1:] = scipy.linalg.lapack.dormqr("L", side, block, self.tau, rest, work, overwrite_c=1)[0]
-        return found.reshape(right.shape)
+            block, rest = self.reflections[1:, :-1], np.asfortranarray(turned[1:])
+            work = 64 * max(turned.shape[1], 1)
+            turned[1:] = scipy.linalg.lapack.dormqr("L", side, block, self.tau, rest, work, overwrite_c=1)[0]
+        return turned.reshape(right.shape)
 
     def enter(self, right: np.ndarray) -> np.ndarray:
         return self._rotate(right, "T")
@@ -121,10 +129,10 @@ class Tridiagonal(RationalFactor):
 
     def times(self, right: np.ndarray) -> np.ndarray:
         main, off = (self.main, self.off) if right.ndim == 1 else (self.main[:, None], self.off[:, None])
-        found = main * right
-        found[1:] += off * right[:-1]
-        found[:-1] += off * right[1:]
-        return found
+        product = main * right
+        product[1:] += off * right[:-1]
+        product[:-1] += off * right[1:]
+        return product
 
     def divided(self, right: np.ndarray, constant: float, slope: float) -> np.ndarray:
         main, off = constant + slope * self.main, slope * self.off
@@ -140,7 +148,8 @@ class Spectrum(RationalFactor):
         self.lam_max = float(max(lam.max(initial=0.0), 0.0))
         self.cutoff = len(vectors) * np.finfo(float).eps * self.lam_max
         kept = lam > self.cutoff
-        self.lam, self.vectors, self.rank = lam[kept], vectors[:, kept], int(kept.sum())
+        self.lam, self.vectors = lam[kept], vectors[:, kept]
+        self.rank = int(kept.sum())
         self.lam_min = float(self.lam.min(initial=np.inf))
 
     def enter(self, right: np.ndarray) -> np.ndarray:
@@ -209,7 +218,8 @@ def tridiagonal(matrix: np.ndarray) -> Tridiagonal | None:
     with one_thread(len(matrix)):
         work = int(scipy.linalg.lapack.dsytrd_lwork(len(matrix), lower=1)[0])
         # The transpose of a symmetric matrix in C order is itself in Fortran order: LAPACK works in place.
-        found = scipy.linalg.lapack.dsytrd(matrix.T, lower=1, lwork=work, overwrite_a=1)
-        factor = Tridiagonal(found[0], found[3], found[1], found[2])
+        parts = scipy.linalg.lapack.dsytrd(matrix.T, lower=1, lwork=work, overwrite_a=1)
+        reflections, main, off, tau, _ = parts
+        factor = Tridiagonal(reflections, tau, main, off)
     singular = factor.lam_min <= len(matrix) * np.finfo(float).eps * factor.lam_max
     return None if singular else factor

@@ -1,8 +1,8 @@
 """Any loss in function space: with z = z(0) + K a, training moves the n coefficients a instead of the parameters."""
 
-import copy
+import dataclasses
 import math
-from typing import Any, Self
+from typing import Self
 
 import jax
 import jax.numpy as jnp
@@ -10,16 +10,24 @@ import numpy as np
 
 from ..._base.check import inputs
 from ..._base.status import Status, StatusKind
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ..algorithms.divergence import judged
 from ..algorithms.losses import AbstractLoss, loss_of_zero, require_loss
 from ..algorithms.ode import integrate
 from ..algorithms.sgd import FullBatches
-from ..algorithms.spectral import GradientDescent, GradientFlow, SpectralAlgorithm
+from ..algorithms.spectral import (
+    AbstractAlgorithm,
+    GradientDescent,
+    GradientFlow,
+    SpectralAlgorithm,
+    TimedAlgorithm,
+)
 from .base import AbstractSolution, Prediction, end_of, moved_to, status_at
 from .tangent import AbstractTangent
 
 
+@dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FunctionSpaceSolution(AbstractSolution):
     r"""A linear(ized) model trained with any differentiable loss, by integrating $\dot a = -\partial L/\partial z$.
 
@@ -28,31 +36,28 @@ class FunctionSpaceSolution(AbstractSolution):
     **Fields:** `algorithm`; `status`, an `nk.Status` by the rules of `nk.simulate`, and its `ok`.
     """
 
-    def __init__(
-        self, tangent: AbstractTangent, x, y, algorithm: SpectralAlgorithm, loss: AbstractLoss, vector: bool
-    ):
-        self._tangent, self._x, self._y, self._loss, self._vector = tangent, x, y, loss, vector
-        self.algorithm = algorithm
-        self._start = tangent.start(x, y.shape[1])
-        require_loss(loss, lambda: self._start, y)
-        self._matrix = tangent.matrix(x)
-        self._weights, self._status = self._integrate(algorithm)
+    algorithm: SpectralAlgorithm
+    _tangent: AbstractTangent
+    _loss: AbstractLoss
+    _start: np.ndarray
+    _matrix: np.ndarray
+    _weights: np.ndarray
+    _status: Status
 
     @property
     def status(self) -> Status:
         return self._status
 
-    def _integrate(self, algorithm: Any) -> tuple[np.ndarray, Status]:
+    def _trained(self, time: float) -> tuple[TimedAlgorithm, np.ndarray, Status]:
+        algorithm = moved_to(self.algorithm, time)
         shape = self._tangent.flat(self._start).shape
-        return trained_by(self._loss, self._matrix, self._start, self._y, shape, algorithm)
+        return algorithm, *trained_by(self._loss, self._matrix, self._start, self._y, shape, algorithm)
 
     @in_float64
     def at(self, moment: float) -> Self:
         """The same training at another finite time `moment` (steps for gradient descent); the kernel matrix is kept."""
-        found = copy.copy(self)
-        found.algorithm = moved_to(self.algorithm, moment)
-        found._weights, found._status = found._integrate(found.algorithm)
-        return found
+        algorithm, weights, status = self._trained(moment)
+        return dataclasses.replace(self, algorithm=algorithm, _weights=weights, _status=status)
 
     @in_float64
     def loss(self, time: float | None = None) -> float:
@@ -63,30 +68,52 @@ class FunctionSpaceSolution(AbstractSolution):
     def _losses(self) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(self.algorithm, GradientDescent):
             return super()._losses()
-        times = self._moments()
-        shape = self._tangent.flat(self._start).shape
-        arguments = (self._loss, self._matrix, self._start, self._y, jnp.zeros(shape))
-        friction = getattr(self.algorithm, "friction", None)
-        found, _ = flow_at(*arguments, times, friction)  # one integration serves all times
-        return times, np.array(
-            [self._loss(_outputs(self._matrix, self._start, a), jnp.asarray(self._y)) for a in found]
+        assert isinstance(self.algorithm, GradientFlow)
+        times = self._plot_times()
+        rest = jnp.zeros(self._tangent.flat(self._start).shape)
+        # One integration serves all times.
+        weights, _ = flow_at(
+            self._loss, self._matrix, self._start, self._y, rest, times, self.algorithm.friction
         )
+        outputs = [_outputs(self._matrix, self._start, a) for a in weights]
+        return times, np.array([self._loss(z, jnp.asarray(self._y)) for z in outputs])
 
     @in_float64
-    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+    def predict(self, x_new: ArrayLike, time: float | None = None) -> Prediction:
         """Outputs at `x_new`, at the end or at another finite `time`."""
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
-        weights = self._weights
-        if time is not None:
-            weights, _ = self._integrate(moved_to(self.algorithm, time))
+        weights = self._weights if time is None else self._trained(time)[1]
         out = self._y.shape[1]
         moved = self._tangent.unflat(self._tangent.cross(x_new, self._x) @ weights, out)
-        found = self._tangent.start(x_new, out) + moved
-        return Prediction(terms=(found[:, 0] if self._vector else found,))
+        return Prediction(terms=(self._shaped(self._tangent.start(x_new, out) + moved),))
+
+
+def function_space_solution(
+    tangent: AbstractTangent,
+    x: np.ndarray,
+    y: np.ndarray,
+    algorithm: SpectralAlgorithm,
+    loss: AbstractLoss,
+    vector: bool,
+) -> FunctionSpaceSolution:
+    """Trains on `x` and `y` (n, out)."""
+    start = tangent.start(x, y.shape[1])
+    require_loss(loss, lambda: start, y)
+    matrix = tangent.matrix(x)
+    weights, status = trained_by(loss, matrix, start, y, tangent.flat(start).shape, algorithm)
+    return FunctionSpaceSolution(
+        algorithm=algorithm, _x=x, _y=y, _vector=vector, _tangent=tangent, _loss=loss, _start=start,
+        _matrix=matrix, _weights=weights, _status=status,
+    )  # fmt: skip
 
 
 def trained_by(
-    loss: AbstractLoss, matrix: np.ndarray, start: np.ndarray, y: np.ndarray, shape: tuple, algorithm: Any
+    loss: AbstractLoss,
+    matrix: np.ndarray,
+    start: np.ndarray,
+    y: np.ndarray,
+    shape: tuple[int, ...],
+    algorithm: AbstractAlgorithm,
 ) -> tuple[np.ndarray, Status]:
     """The coefficients a, of that shape, at the end of training from outputs `start`, and how it ended."""
     if not isinstance(algorithm, GradientDescent | GradientFlow | FullBatches):
@@ -106,12 +133,12 @@ def trained_by(
         sgd = algorithm.sgd
         weights = np.array(_scheduled(*arguments, sgd.rates(), sgd.momentum, sgd.kept))
     else:
-        found, success = flow_at(*arguments, np.array([float(time)]), algorithm.friction)
-        weights = np.array(found[0])
+        positions, success = flow_at(*arguments, np.array([float(time)]), algorithm.friction)
+        weights = np.array(positions[0])
         if not success:
             message = f"not converged: the flow is too stiff to follow to {end_of(algorithm)}"
             return np.full_like(weights, np.nan), Status(StatusKind.stiff, message)
-    ends = [loss(jnp.asarray(z), jnp.asarray(y)) for z in (start, _outputs(matrix, start, weights))]
+    ends = [float(loss(jnp.asarray(z), jnp.asarray(y))) for z in (start, _outputs(matrix, start, weights))]
     status = judged(
         status_at(algorithm, 0.0), ends, f"by {end_of(algorithm)}", zero=loss_of_zero(loss, y, start)
     )
@@ -152,10 +179,10 @@ def flow_at(loss, matrix, start, y, a, times: np.ndarray, friction: float | None
     if times[-1] == 0.0:
         return a[None], True
     matrix, every = jnp.asarray(matrix), jnp.asarray([0.0, *times])
-    found, success = _flow(
+    positions, success = _flow(
         loss, matrix, start, y, a, every, 0.0 if friction is None else friction, friction is None
     )
-    return found[1:], bool(success)
+    return positions[1:], bool(success)
 
 
 @jax.jit(static_argnums=(0, 7))

@@ -69,10 +69,10 @@ class LeaveOneOut(Result, eqx.Module):
 
     def error_rate(self) -> float:
         """The fraction of misclassified points, by the largest of several outputs or the sign of a single one."""
-        truth, found = self.y.reshape(len(self.y), -1), self.predictions.reshape(len(self.y), -1)
+        truth, predicted = self.y.reshape(len(self.y), -1), self.predictions.reshape(len(self.y), -1)
         if truth.shape[1] == 1:
-            return float(np.mean((truth[:, 0] > 0) != (found[:, 0] > 0)))
-        return float(np.mean(truth.argmax(axis=1) != found.argmax(axis=1)))
+            return float(np.mean((truth[:, 0] > 0) != (predicted[:, 0] > 0)))
+        return float(np.mean(truth.argmax(axis=1) != predicted.argmax(axis=1)))
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the leave-one-out predictions against the targets on Matplotlib's `axes`."""
@@ -87,13 +87,13 @@ def refused(why: str) -> ValueError:
 
 def ridges_for(algorithm: SpectralAlgorithm, lam_max: float, what: str) -> Ridges:
     """The algorithm as a sum of ridges, refused where it is none."""
-    found = algorithm.ridges(lam_max)
-    if found is None:
+    ridges = algorithm.ridges(lam_max)
+    if ridges is None:
         raise ValueError(
             f"{what} needs an algorithm that is a short sum of ridges, not {algorithm!r}: use nk.Ridge, "
             "nk.GradientFlow without friction, or nk.GradientDescent (with momentum up to 1000 steps)."
         )
-    return found
+    return ridges
 
 
 def left_out(
@@ -151,6 +151,7 @@ def _by_ridges(
             (inside[:, :, None] * shares[:, None, :]).reshape(factor.rank, right.shape[1] * len(strengths)),
         )
         scaled = scaled.reshape(points, block, right.shape[1], -1)
+        # The null space is not in the eigenvectors kept: there s (K + s)^-1 is the identity, at every strength.
         for j, weight in enumerate(weights):
             solved = scaled[..., j] + null_right.reshape(points, block, -1)
             residual, inverse = _held_out(blocks[..., j] + null_blocks, solved)

@@ -5,8 +5,9 @@ $$\log p(y) = -\frac12 \sum_{\text{columns}} \left[y^\top (K + \text{noise})^{-1
 """
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -17,10 +18,12 @@ import scipy.optimize
 from ..._base.check import inputs, listed, nearest, positive, targets
 from ..._base.result import Result
 from ..._base.status import Status, StatusKind
+from ..._base.types import ArrayLike
 from ..._run.memory import require_fits
 from ...kernels.base import AbstractKernel, require_kernel
 from ...kernels.classical.mapped import ARD
 
+Array: TypeAlias = jax.Array | np.ndarray
 LEARNED = ("length", "lengths", "period", "bias", "factor", "weight_var", "bias_var", "qk_var", "ov_var")
 _FARTHEST = 12.0  # that the logarithm of a parameter may move
 _LEAST_NOISE = 1e-10  # of the mean of k(x, x)
@@ -41,7 +44,7 @@ class TunedKernel(Result, eqx.Module):
     noise: float
     log_marginal_likelihood: float
     before: float
-    parameters: dict[str, Any]
+    parameters: dict[str, float | np.ndarray]
     iterations: int
     status: Status = eqx.field(static=True)
 
@@ -77,14 +80,14 @@ class _Parameters:
         parts = [np.log(np.asarray(self.leaves[i], float)).ravel() for i in self.named]
         return np.concatenate([*parts, *([[math.log(self.noise)]] if self.noisy else [])])
 
-    def values(self, logs: Any, xp: Any) -> dict[int, Any]:
+    def values(self, logs: Array, xp: ModuleType) -> dict[int, Array]:
         parts = xp.split(xp.exp(logs), np.cumsum(self.sizes).tolist())
         return {i: part.reshape(np.shape(self.leaves[i])) for i, part in zip(self.named, parts, strict=False)}
 
-    def noise_of(self, logs: Any, xp: Any) -> Any:
+    def noise_of(self, logs: Array, xp: ModuleType) -> Array | float:
         return xp.exp(logs[-1]) if self.noisy else self.noise
 
-    def kernel(self, values: dict[int, Any]) -> AbstractKernel:
+    def kernel(self, values: Mapping[int, Array | float]) -> AbstractKernel:
         leaves = [values.get(i, leaf) for i, leaf in enumerate(self.leaves)]
         return jax.tree.unflatten(self.tree, leaves)
 
@@ -93,7 +96,7 @@ def _name(path: tuple) -> str:
     return jax.tree_util.keystr(path).lstrip(".")
 
 
-def _is_learned(kernel: AbstractKernel, path: tuple, leaf: Any) -> bool:
+def _is_learned(kernel: AbstractKernel, path: tuple, leaf: object) -> bool:
     """A positive number that is a parameter by its name; a length inside of `ARD` is that of its columns."""
     names = [getattr(entry, "name", None) for entry in path]
     named = next((name for name in reversed(names) if name is not None), None)
@@ -109,7 +112,9 @@ def _is_learned(kernel: AbstractKernel, path: tuple, leaf: Any) -> bool:
     return True
 
 
-def most_likely(problem: Any, x: Any, y: Any, noise: float | None, fixed: Any) -> TunedKernel:
+def most_likely(
+    problem: Any, x: ArrayLike, y: ArrayLike, noise: float | None, fixed: Sequence[str] | None
+) -> TunedKernel:
     """The kernel of the greatest marginal likelihood near `problem`."""
     require_kernel(problem, "problem")
     x = inputs(x, "x", problem.input_dim())
@@ -144,7 +149,7 @@ def most_likely(problem: Any, x: Any, y: Any, noise: float | None, fixed: Any) -
             f"the marginal likelihood is not finite at noise={noise:g}: the kernel matrix is singular; give a larger "
             "`noise`."
         )
-    found = scipy.optimize.minimize(
+    optimum = scipy.optimize.minimize(
         evaluated,
         start / _FIRST,
         jac=True,
@@ -152,25 +157,25 @@ def most_likely(problem: Any, x: Any, y: Any, noise: float | None, fixed: Any) -
         bounds=np.array(bounds) / _FIRST,
         options={"maxiter": _MOST},
     )
-    return _record(parameters, found, before)
+    return _record(parameters, optimum, before)
 
 
-def _record(parameters: _Parameters, found: Any, before: float) -> TunedKernel:
-    logs = _FIRST * found.x
+def _record(parameters: _Parameters, optimum: scipy.optimize.OptimizeResult, before: float) -> TunedKernel:
+    logs = _FIRST * optimum.x
     values = {i: _plain(value) for i, value in parameters.values(logs, np).items()}
     noise = float(parameters.noise_of(logs, np))
     learned = {parameters.named[i]: value for i, value in values.items()}
     if parameters.noisy:
         learned["noise"] = noise
-    status = Status(StatusKind.converged, f"converged in {found.nit} iterations")
-    if not found.success and found.nit >= _MOST:
-        status = Status(StatusKind.not_converged, f"not converged after {found.nit} iterations")
+    status = Status(StatusKind.converged, f"converged in {optimum.nit} iterations")
+    if not optimum.success and optimum.nit >= _MOST:
+        status = Status(StatusKind.not_converged, f"not converged after {optimum.nit} iterations")
     return TunedKernel(
-        parameters.kernel(values), noise, -float(found.fun), -before, learned, int(found.nit), status
+        parameters.kernel(values), noise, -float(optimum.fun), -before, learned, int(optimum.nit), status
     )
 
 
-def _plain(value: np.ndarray) -> Any:
+def _plain(value: Array) -> float | np.ndarray:
     return float(value) if np.ndim(value) == 0 else np.array(value)
 
 

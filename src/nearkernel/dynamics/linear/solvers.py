@@ -2,7 +2,9 @@
 
 import abc
 import math
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import numpy as np
@@ -20,11 +22,12 @@ from ...scale.store import open_store
 from ...scale.stored import Stored
 from ..algorithms.spectral import GradientDescent, SpectralAlgorithm
 
+Watch: TypeAlias = Callable[[int, float], None]
 _SHARES = 8  # of a budget: half of it is for the tiles of products
 _MOST_COLUMNS = 3000  # of a preconditioner
 
 
-def _budget(memory: "str | int | None") -> int:
+def _budget(memory: str | int | None) -> int:
     return available_bytes() // 2 if memory is None else parse_bytes(memory)
 
 
@@ -44,9 +47,9 @@ class IterativeSolver(AbstractSolver):
     """One that needs only products with K, and stops at a tolerance."""
 
     tol: eqx.AbstractVar[float]
-    memory: eqx.AbstractVar[Any]
-    blocks: eqx.AbstractVar[Any]
-    watch: eqx.AbstractVar[Any]
+    memory: eqx.AbstractVar[str | int | None]
+    blocks: eqx.AbstractVar[str | Path | None]
+    watch: eqx.AbstractVar[Watch | None]
 
     def budget(self) -> int:
         """The number of bytes it may use: `memory`, or half of the free memory."""
@@ -66,12 +69,12 @@ class IterativeSolver(AbstractSolver):
     ) -> Iterated:
         """Coefficients for right-hand sides `right` (n, columns) and `algorithm`, by `products` with the matrix."""
 
-    def _told(self) -> Any:
+    def _watcher(self) -> Watch:
         if self.watch is not None:
             return self.watch
         return lambda k, residual: report("solve", k, f"relative residual {residual:.1e}")
 
-    def _end_only(self, algorithm: SpectralAlgorithm) -> float:
+    def _final_ridge(self, algorithm: SpectralAlgorithm) -> float:
         """The ridge; raises `ValueError` unless training ends at (K + ridge)^-1 y."""
         shift = algorithm.shift()
         if shift is None:
@@ -96,10 +99,10 @@ class ConjugateGradients(IterativeSolver):
     tol: float = 1e-9
     rank: int | None = None
     iterations: int = 1000
-    memory: Any = None
+    memory: str | int | None = None
     seed: int = 0
-    blocks: Any = None
-    watch: Any = None
+    blocks: str | Path | None = None
+    watch: Watch | None = None
     name = "cg"
 
     def __check_init__(self):
@@ -122,14 +125,14 @@ class ConjugateGradients(IterativeSolver):
         return max(1, min(wanted, fits, n))
 
     def iterate(self, products, right, algorithm):
-        shift = self._end_only(algorithm)
+        shift = self._final_ridge(algorithm)
         factor = pivoted_cholesky(products, self.rank_for(products), self.seed)
         # Without a ridge the preconditioner needs one of its own: the size of what the columns left.
         floor = shift or max(factor.left, np.finfo(float).eps * float(products.diagonal().mean()))
         preconditioner = Preconditioner(factor.factor, floor)
         del factor
         return conjugate_gradients(
-            products, right, shift, preconditioner, self.tol, self.iterations, self._told()
+            products, right, shift, preconditioner, self.tol, self.iterations, self._watcher()
         )
 
 
@@ -143,9 +146,9 @@ class Richardson(IterativeSolver):
 
     tol: float = 1e-6
     iterations: int = 100_000
-    memory: Any = None
-    blocks: Any = None
-    watch: Any = None
+    memory: str | int | None = None
+    blocks: str | Path | None = None
+    watch: Watch | None = None
     name = "richardson"
 
     def __check_init__(self):
@@ -161,10 +164,10 @@ class Richardson(IterativeSolver):
                     f"`solver` has iterations={self.iterations}, fewer than the {steps:g} steps of {algorithm!r}."
                 )
         else:
-            shift, momentum, steps = self._end_only(algorithm), 0.0, math.inf
+            shift, momentum, steps = self._final_ridge(algorithm), 0.0, math.inf
             lr = 1.0 / (largest_product(products) + shift)
         return richardson(
-            products, right, shift, lr, momentum, steps, self.tol, self.iterations, self._told()
+            products, right, shift, lr, momentum, steps, self.tol, self.iterations, self._watcher()
         )
 
 
@@ -181,10 +184,10 @@ class EigenPro(IterativeSolver):
     rank: int = 160
     sample: int = 2000
     batch_size: int = 1000
-    memory: Any = None
+    memory: str | int | None = None
     seed: int = 0
-    blocks: Any = None
-    watch: Any = None
+    blocks: str | Path | None = None
+    watch: Watch | None = None
     name = "eigenpro"
 
     def __check_init__(self):
@@ -195,7 +198,7 @@ class EigenPro(IterativeSolver):
         _budget(self.memory)
 
     def iterate(self, products, right, algorithm):
-        shift = self._end_only(algorithm)
+        shift = self._final_ridge(algorithm)
         sample = max(2, min(self.sample, self.budget() // (_SHARES * 8 * products.n)))
         batch = max(1, min(self.batch_size, math.isqrt(self.budget() // (_SHARES * 8))))
         return eigenpro(
@@ -208,7 +211,7 @@ class EigenPro(IterativeSolver):
             self.tol,
             self.epochs,
             self.seed,
-            self._told(),
+            self._watcher(),
         )
 
 
@@ -222,7 +225,7 @@ class Nystrom(AbstractSolver):
     """
 
     centers: Any = 2000
-    memory: Any = None
+    memory: str | int | None = None
     seed: int = 0
     name = "nystrom"
 
@@ -270,7 +273,7 @@ def largest_product(products: AbstractProducts) -> float:
 _BY_NAME = {cls.name: cls for cls in (Direct, ConjugateGradients, Richardson, EigenPro, Nystrom)}
 
 
-def get_solver(solver: Any) -> AbstractSolver | None:
+def get_solver(solver: object) -> AbstractSolver | None:
     """The solver of a name or of itself; None for "auto"."""
     if isinstance(solver, AbstractSolver):
         return solver

@@ -2,7 +2,7 @@
 
 import abc
 import math
-from typing import Any
+from typing import TypeAlias
 
 import jax
 import numpy as np
@@ -17,7 +17,7 @@ from ...kernels.empirical.ntk import EmpiricalNTK
 from ...kernels.features import FeatureKernel
 from ...kernels.tiles import pieces
 from ...kernels.wide.network import NTK
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ...models.expansion.derivatives import AbstractDerivatives, ModelDerivatives
 from ...models.expansion.feature_derivatives import FeatureDerivatives
 from ...models.expansion.features import FeatureModel
@@ -36,6 +36,7 @@ from .factor import (
     tridiagonal,
 )
 
+Problem: TypeAlias = AbstractKernel | FeatureModel | QuadraticModel | Taylor
 _FEW = 16  # inputs whose tangent kernel with each other is made to have its diagonal
 
 
@@ -85,7 +86,7 @@ class AbstractTangent(Portable, abc.ABC):
     def unflat(self, columns: np.ndarray, out: int) -> np.ndarray:
         return columns
 
-    def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
+    def params(self, x: np.ndarray, weights: np.ndarray) -> Params:
         raise TypeError("a kernel has no parameters: solve a model, e.g. nk.expand(net, params).")
 
     def largest_eigenvalue(self, x: np.ndarray) -> float:
@@ -115,11 +116,11 @@ class CurvedTangent(AbstractTangent):
         """At initialization, on inputs `x`."""
 
     @abc.abstractmethod
-    def tree(self, moved: np.ndarray) -> Any:
+    def tree(self, moved: np.ndarray) -> Params:
         """Moved parameters (columns, P) in the shape of the model's own."""
 
     @abc.abstractmethod
-    def arrived(self, moved: np.ndarray) -> Any:
+    def trained_params(self, moved: np.ndarray) -> Params:
         """The start plus what moved."""
 
     @abc.abstractmethod
@@ -182,15 +183,15 @@ class FeatureTangent(KernelTangent, CurvedTangent):
         )  # one row of weights for each column of `y`
 
     def factor(self, x: np.ndarray, algorithm: SpectralAlgorithm) -> AbstractFactor:
-        return self._few(x) or super().factor(x, algorithm)
+        return self._from_singular_values(x) or super().factor(x, algorithm)
 
     def spectrum(self, x: np.ndarray) -> Spectrum:
-        return self._few(x) or super().spectrum(x)
+        return self._from_singular_values(x) or super().spectrum(x)
 
     def rational(self, x: np.ndarray) -> RationalFactor:
-        return self._few(x) or super().rational(x)
+        return self._from_singular_values(x) or super().rational(x)
 
-    def _few(self, x: np.ndarray) -> Spectrum | None:
+    def _from_singular_values(self, x: np.ndarray) -> Spectrum | None:
         """With fewer features than points: from their singular values, which are exact."""
         if self.kernel.feature_rows(x[:1]).shape[1] >= len(x):
             return None
@@ -212,7 +213,7 @@ class FeatureTangent(KernelTangent, CurvedTangent):
     def tree(self, moved: np.ndarray) -> np.ndarray:
         return moved
 
-    def arrived(self, moved: np.ndarray) -> np.ndarray:
+    def trained_params(self, moved: np.ndarray) -> np.ndarray:
         return moved  # from W = 0
 
     def half_drift(self, moved: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
@@ -227,7 +228,7 @@ class ExpandedTangent(CurvedTangent):
     """
 
     kernel: EmpiricalNTK
-    _roots: Any = None  # in files of 0.2, which trained without factors
+    _roots: np.ndarray | jax.Array | None = None  # in files of 0.2, which trained without factors
 
     def __init__(self, model: Taylor):
         self.model, self.degree = model, model.degree
@@ -274,29 +275,29 @@ class ExpandedTangent(CurvedTangent):
         parts = (self.cross(x[part], x[part]) for part in pieces(slice(0, len(x)), _FEW))
         return np.concatenate([np.diagonal(part) for part in parts])
 
-    def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
+    def params(self, x: np.ndarray, weights: np.ndarray) -> Params:
         linear = ModelDerivatives(self.inner, self.inner_params, x, 1, self._roots)
-        return self.arrived(-linear.pull(weights.reshape(1, -1)))
+        return self.trained_params(-linear.pull(weights.reshape(1, -1)))
 
     def derivatives(self, x: np.ndarray) -> ModelDerivatives:
         return ModelDerivatives(self.inner, self.inner_params, x, self.degree, self._roots)
 
-    def _moving_tree(self, moved: np.ndarray) -> Any:
+    def _moving_tree(self, moved: np.ndarray) -> Params:
         step = moved[0] if self._roots is None else moved[0] * np.asarray(self._roots)
         return jax.tree.map(np.asarray, ravel_pytree(self.inner_params)[1](step))
 
-    def tree(self, moved: np.ndarray) -> Any:
-        found = self._moving_tree(moved)
-        return self.model.model.whole(found) if isinstance(self.model.model, Scaled) else found
+    def tree(self, moved: np.ndarray) -> Params:
+        moving = self._moving_tree(moved)
+        return self.model.model.whole(moving) if isinstance(self.model.model, Scaled) else moving
 
-    def arrived(self, moved: np.ndarray) -> Any:
+    def trained_params(self, moved: np.ndarray) -> Params:
         return jax.tree.map(
             lambda start, step: np.asarray(start + step), self.model.params0, self.tree(moved)
         )
 
     def half_drift(self, moved: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
-        found = self.kernel.half_drift(self._moving_tree(moved), x1, x2)
-        return found.reshape(1, found.shape[0] * found.shape[1], -1)
+        drift = self.kernel.half_drift(self._moving_tree(moved), x1, x2)
+        return drift.reshape(1, drift.shape[0] * drift.shape[1], -1)
 
 
 @jax.jit
@@ -304,7 +305,7 @@ def model_outputs(model: AbstractModel, params, x):
     return model(params, x)
 
 
-def tangent_of(problem: Any) -> AbstractTangent:
+def tangent_of(problem: Problem) -> AbstractTangent:
     """The problem of a kernel, a model of given features or an expanded model."""
     if isinstance(problem, AbstractKernel):
         return KernelTangent(problem)

@@ -1,18 +1,20 @@
 """How strong a ridge, how long a training, which kernel? What leave-one-out or the marginal likelihood prefers."""
 
 import warnings
-from typing import TYPE_CHECKING, Any, Literal, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, overload
 
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import inputs, numeric, one_of, shown, targets
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ..algorithms.spectral import GradientFlow, Ridge, SpectralAlgorithm
 from .leave_one_out import LeaveOneOut, left_out
 from .marginal_likelihood import TunedKernel, most_likely
-from .tangent import tangent_of
+from .tangent import Problem, tangent_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,42 +41,46 @@ class Tuned(Result, eqx.Module):
         """Draw the leave-one-out error of the values tried on Matplotlib's `axes`."""
         from ..._plots.lines import draw_lines
 
-        found = draw_lines(
+        axes = draw_lines(
             self.values, self.error, axes, errors=self.sem, xlabel=f"{type(self.algorithm).__name__}",
             ylabel="leave-one-out error", log="xy",
         )  # fmt: skip
-        found.axvline(self.value, linestyle="--", linewidth=1, color="0.5")
-        return found
+        axes.axvline(self.value, linestyle="--", linewidth=1, color="0.5")
+        return axes
 
 
 @overload
 def tune(
-    problem: Any, x: Any, y: Any, kind: Literal["ridge", "flow"] = "ridge", values: Any = None
+    problem: Problem,
+    x: ArrayLike,
+    y: ArrayLike,
+    kind: Literal["ridge", "flow"] = "ridge",
+    values: ArrayLike | None = None,
 ) -> Tuned: ...
 
 
 @overload
 def tune(
-    problem: Any,
-    x: Any,
-    y: Any,
+    problem: Problem,
+    x: ArrayLike,
+    y: ArrayLike,
     kind: Literal["evidence"],
     *,
     noise: float | None = None,
-    fixed: Any = None,
+    fixed: Sequence[str] | None = None,
 ) -> TunedKernel: ...
 
 
 @in_float64
 def tune(
-    problem: Any,
-    x: Any,
-    y: Any,
+    problem: Problem,
+    x: ArrayLike,
+    y: ArrayLike,
     kind: str = "ridge",
-    values: Any = None,
+    values: ArrayLike | None = None,
     *,
     noise: float | None = None,
-    fixed: Any = None,
+    fixed: Sequence[str] | None = None,
 ) -> Tuned | TunedKernel:
     r"""Chooses a ridge, a time of gradient flow, or all parameters of a kernel, without held-out data.
 
@@ -119,11 +125,11 @@ def tune(
         if not len(tried) or tried[0] <= 0:
             raise ValueError(f"`values` must be a list of numbers greater than 0; got {shown(values)}.")
     make = Ridge if kind == "ridge" else GradientFlow
-    found = []
+    left = []
     for value in tried:
         residual, _ = left_out(factor, make(float(value)), right, len(x))
-        found.append(LeaveOneOut(y, residual.reshape(y.shape), None))
-    errors = np.array([each.error for each in found])
+        left.append(LeaveOneOut(y, residual.reshape(y.shape), None))
+    errors = np.array([each.error for each in left])
     best = int(errors.argmin())
     if values is not None and len(tried) > 1 and best in (0, len(tried) - 1):
         warnings.warn(
@@ -131,5 +137,5 @@ def tune(
             stacklevel=3,
         )
     return Tuned(
-        tried, errors, np.array([each.sem for each in found]), float(tried[best]), make(float(tried[best]))
+        tried, errors, np.array([each.sem for each in left]), float(tried[best]), make(float(tried[best]))
     )

@@ -1,31 +1,40 @@
 """Time as gradient descent and gradient flow count it, cut into panels that grow in length.
 
 Training slows down as it proceeds, so a dozen moments between S and 3S see all that happens there.
+
+Sums and integrals over a panel come from values at these moments. A rule is (points, weights): sum_{j < L} u^{L-1-j}
+p(j), or integral_0^L exp(-lam (L - t)) p(t) dt, equals weights @ p(points) for every polynomial p of low degree, one
+row of weights for each u or lam. A rule of length 2L is two of length L, put back onto a few Chebyshev points: log2(L)
+cheap doublings, stable at any length.
 """
 
 import abc
+import dataclasses
 import math
 from collections.abc import Iterator
 
 import numpy as np
-
-from .time_quadrature import chebyshev, integral_rule, lagrange, sum_rule
 
 _NODES = 12
 _FIRST_STEPS = 16  # every step up to here is a node: nothing is smooth yet
 _RATIO = 3  # of the ends of a panel
 _SOON_GONE = 0.25  # a mode of this size has left nothing after the first steps, whatever its sign
 _DECAYS = 25.0  # e-foldings of the slowest mode after which training is over
+_DIRECT = 16  # a sum this short is done term by term
+_RULE_POINTS = 12
+_GAUSS = np.polynomial.legendre.leggauss(12)  # for a span of at most one decay time
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Panel:
     """Moments of one panel, its two ends among them, and the weights that accumulate values at them.
 
     `decay` (q, R) since the panel's start, and `weights` (q, q, R): what the value at node j adds until node i.
     """
 
-    def __init__(self, nodes: np.ndarray, decay: np.ndarray, weights: np.ndarray):
-        self.nodes, self.decay, self.weights = nodes, decay, weights
+    nodes: np.ndarray
+    decay: np.ndarray
+    weights: np.ndarray
 
     def accumulate(self, before: np.ndarray, values: np.ndarray) -> np.ndarray:
         """At every node (q, R), from what there was at the panel's start (R,) and `values` (q, R) at the nodes."""
@@ -79,9 +88,9 @@ class FlowClock(AbstractClock):
         since = nodes - nodes[0]
         weights = np.zeros((len(nodes), len(nodes), len(rate)))
         for i in range(1, len(nodes)):
-            points, found = integral_rule(rate, since[i])
-            weights[i] = (found @ lagrange(since, points)).T
-        return Panel(nodes, np.exp(-since[:, None] * rate), weights)
+            points, rule = integral_rule(rate, since[i])
+            weights[i] = (rule @ lagrange(since, points)).T
+        return Panel(nodes=nodes, decay=np.exp(-since[:, None] * rate), weights=weights)
 
 
 class StepClock(AbstractClock):
@@ -114,12 +123,12 @@ class StepClock(AbstractClock):
     def _nodes(self, start: int, stop: int) -> np.ndarray:
         if stop - start <= self.first * self.stride:
             return np.arange(start, stop + 1)
-        found = {start, stop}
+        nodes = {start, stop}
         for parity in range(self.stride):
             first, last = start + parity, stop - (stop - start - parity) % self.stride
             middle = chebyshev(0, (last - first) // self.stride, self.count)
-            found.update(first + self.stride * np.round(middle).astype(int))
-        return np.array(sorted(found))
+            nodes.update(first + self.stride * np.round(middle).astype(int))
+        return np.array(sorted(nodes))
 
     def _panel(self, nodes: np.ndarray, factor: np.ndarray) -> Panel:
         since = nodes - nodes[0]
@@ -132,6 +141,59 @@ class StepClock(AbstractClock):
                 if count <= 0:
                     continue
                 left = since[i] - 1 - parity - self.stride * (count - 1)
-                points, found = sum_rule(factor**self.stride, int(count))
-                weights[i, own] = (factor[:, None] ** left * (found @ lagrange(places, points))).T
-        return Panel(nodes, factor ** since[:, None], self.lr * weights)
+                points, rule = sum_rule(factor**self.stride, int(count))
+                weights[i, own] = (factor[:, None] ** left * (rule @ lagrange(places, points))).T
+        return Panel(nodes=nodes, decay=factor ** since[:, None], weights=self.lr * weights)
+
+
+def lagrange(nodes: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """L (len(at), len(nodes)): values at `nodes` -> the interpolating polynomial's values at `at`."""
+    scale = 4.0 / max(np.ptp(nodes), 1e-300)  # keeps products of differences near 1
+    gaps = scale * (nodes[:, None] - nodes)
+    np.fill_diagonal(gaps, 1.0)
+    weights = 1.0 / gaps.prod(axis=1)
+    apart = at[:, None] - nodes
+    hit = apart == 0
+    ratio = weights / np.where(hit, 1.0, apart)
+    between = ratio / ratio.sum(axis=1, keepdims=True)
+    return np.where(hit.any(axis=1, keepdims=True), hit.astype(float), between)
+
+
+def chebyshev(start: float, end: float, count: int = _RULE_POINTS) -> np.ndarray:
+    """Chebyshev points of [start, end], both ends included."""
+    return (start + end) / 2 - (end - start) / 2 * np.cos(np.pi * np.arange(count) / (count - 1))
+
+
+def _compressed(points: np.ndarray, weights: np.ndarray, end: float) -> tuple[np.ndarray, np.ndarray]:
+    if len(points) <= 2 * _RULE_POINTS:
+        return points, weights
+    nodes = chebyshev(0.0, end)
+    return nodes, weights @ lagrange(nodes, points)
+
+
+def sum_rule(factor: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """For sum_{j < length} factor^(length-1-j) p(j)."""
+    if length <= _DIRECT:
+        powers = np.arange(length)
+        return powers.astype(float), factor[:, None] ** powers[::-1]
+    half = length // 2
+    points, weights = sum_rule(factor, half)
+    points = np.concatenate([points, points + half])
+    weights = np.concatenate([weights * factor[:, None] ** half, weights], axis=1)
+    if length % 2:
+        points = np.append(points, length - 1.0)
+        weights = np.concatenate([weights * factor[:, None], np.ones((len(factor), 1))], axis=1)
+    return _compressed(points, weights, length - 1.0)
+
+
+def integral_rule(rate: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:
+    """For integral_0^length exp(-rate (length - t)) p(t) dt."""
+    if rate.max(initial=0.0) * length <= 1.0:
+        points, weights = length * (_GAUSS[0] + 1) / 2, length * _GAUSS[1] / 2
+        return points, weights * np.exp(-rate[:, None] * (length - points))
+    half = length / 2
+    points, weights = integral_rule(rate, half)
+    decay = np.exp(-rate[:, None] * half)
+    return _compressed(
+        np.concatenate([points, points + half]), np.concatenate([weights * decay, weights], axis=1), length
+    )

@@ -21,7 +21,7 @@ from ..algorithms.spectral import DirectOptimization, GradientDescent, GradientF
 from ..linear.factor import AbstractFactor, Cholesky, RationalFactor, Spectrum
 from .clock import AbstractClock, FlowClock, StepClock
 from .rank_one_sum import accumulated_pairs
-from .time_stepping import march
+from .time_stepping import orders_in_time
 
 _REFINEMENTS = 3
 _FITTED = 1e-7  # of the residual at the start: what is left of a fit to working accuracy
@@ -35,7 +35,7 @@ class Moved(NamedTuple):
     """`weights`: w_0, w_1, ... (P,); `rank`: terms of the rational sum, 0 where none was needed."""
 
     weights: list[np.ndarray]
-    rank: int
+    rank: int = 0
 
 
 def moved_weights(
@@ -47,17 +47,17 @@ def moved_weights(
 ) -> Moved:
     """Orders 0 .. `order` for one right-hand side: the residual (m,) at initialization."""
     if factor.rank == 0:  # no feature is seen by the data, so nothing pushes
-        return Moved([np.zeros(derivatives.size)] * (order + 1), 0)
+        return Moved(weights=[np.zeros(derivatives.size)] * (order + 1))
     if not math.isinf(algorithm.end()):
         assert isinstance(factor, Spectrum)
-        found = march(derivatives, factor, residual, _finite_clock(algorithm, factor), order)
-        return Moved(found.weights, 0)
+        clock = _finite_clock(algorithm, factor)
+        return Moved(weights=orders_in_time(derivatives, factor, residual, clock, order).weights)
     if _minimum_is_unique(derivatives, factor, algorithm):
-        return Moved(_unique_minimum(derivatives, factor, residual, algorithm, order), 0)
+        return Moved(weights=_unique_minimum(derivatives, factor, residual, algorithm, order))
     if isinstance(algorithm, Ridge):
-        return Moved(_least_moved(derivatives, factor, residual, algorithm, order), 0)
+        return Moved(weights=_least_moved(derivatives, factor, residual, algorithm, order))
     if isinstance(algorithm, DirectOptimization):
-        return Moved(_fitted(derivatives, factor, residual, [0.0] * order), 0)
+        return Moved(weights=_fitted(derivatives, factor, residual, [0.0] * order))
     return _trained(derivatives, factor, residual, algorithm, order)
 
 
@@ -110,12 +110,12 @@ def _unique_minimum(
         b, h = derivatives.curved(k, r, w)
         if ridge:
             right = -(h + derivatives.pull(b))
-            found = np.zeros_like(right)
+            solved = np.zeros_like(right)
             for _ in range(_REFINEMENTS):  # a weak ridge loses digits: what is left over is solved for again
-                left = right - ridge * found - derivatives.pull(derivatives.push(found))
+                left = right - ridge * solved - derivatives.pull(derivatives.push(solved))
                 seen = derivatives.pull(factor.apply(algorithm, derivatives.push(left).T).T)
-                found = found + (left - seen) / ridge
-            w.append(found)
+                solved = solved + (left - seen) / ridge
+            w.append(solved)
         else:
             twice = _inverse(factor, _inverse(factor, derivatives.push(h).T))
             w.append(-derivatives.pull(_inverse(factor, b.T).T + twice.T))
@@ -176,11 +176,11 @@ def _trained(
     if order == 1:
         left, right = accumulated_pairs(factor, residual, lr)
         own = [derivatives.bend_pull_sum(left, derivatives.pull(right))]
-        return Moved(_fitted(derivatives, factor, residual, own), len(left))
+        return Moved(weights=_fitted(derivatives, factor, residual, own), rank=len(left))
     assert isinstance(factor, Spectrum)
     inside = residual if factor.rank == len(residual) else factor.leave(factor.enter(residual))
-    found = march(derivatives, factor, inside, clock_of(algorithm, factor), order)
-    return Moved(_fitted(derivatives, factor, residual, [-g for g in found.forced[1:]]), 0)
+    trained = orders_in_time(derivatives, factor, inside, clock_of(algorithm, factor), order)
+    return Moved(weights=_fitted(derivatives, factor, residual, [-g for g in trained.forced[1:]]))
 
 
 def _require_fit(
@@ -191,7 +191,7 @@ def _require_fit(
         return
     assert isinstance(factor, Spectrum)
     outside = right - factor.leave(factor.enter(right.T)).T
-    if np.linalg.norm(outside) > _FITTED * np.linalg.norm(right) and _pushes(derivatives, outside):
+    if np.linalg.norm(outside) > _FITTED * np.linalg.norm(right) and _bends_the_model(derivatives, outside):
         raise Unbounded(
             f"order {order + 1} grows without bound in time: the kernel of {derivatives.outputs} outputs has rank "
             f"{factor.rank}, so a residual remains and drives the other {derivatives.size - factor.rank} of "
@@ -199,7 +199,7 @@ def _require_fit(
         )
 
 
-def _pushes(derivatives: AbstractDerivatives, residual: np.ndarray) -> bool:
+def _bends_the_model(derivatives: AbstractDerivatives, residual: np.ndarray) -> bool:
     """Whether a residual (1, m) that stays bends the model at all: that of one point with two targets does not."""
     rng = np.random.default_rng(0)
     other = rng.normal(size=residual.shape)

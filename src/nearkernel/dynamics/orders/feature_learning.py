@@ -1,13 +1,13 @@
 """Does learning features help? The test loss as a function of how much they may learn."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import numeric
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 
 
@@ -44,13 +44,13 @@ class FeatureLearning(Result, eqx.Module):
     def best_eps(self) -> float:
         return -self.slope / self.curvature if self.curvature else float("nan")
 
-    def predicted(self, eps: Any) -> np.ndarray:
+    def predicted(self, eps: ArrayLike) -> np.ndarray:
         r"""$L(\epsilon)$ to second order, for an array of `eps`."""
         eps = numeric(eps, "eps")
         return self.loss + eps * self.slope + eps**2 / 2 * self.curvature
 
     @in_float64
-    def curve(self, eps: Any) -> np.ndarray:
+    def curve(self, eps: ArrayLike) -> np.ndarray:
         r"""$L(\epsilon)$ exactly, by training at each value of an array of `eps`; nan if training does not converge."""
         eps = numeric(eps, "eps")
         return np.array([self._exact(each) for each in eps.ravel()]).reshape(eps.shape)

@@ -11,14 +11,15 @@ variance, do not count, whatever the code says.
 
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 
 _STEPS, _HALVINGS = 16, 24
 _SEED = 0x6B696E6B  # not one that parameters are drawn by: a path along them only scales them
@@ -35,7 +36,7 @@ class _Point(NamedTuple):
 
 
 @in_float64
-def jumps(model: AbstractModel, params: Any, x: np.ndarray) -> bool | None:
+def jumps(model: AbstractModel, params: Params, x: np.ndarray) -> bool | None:
     """Whether outputs at `x` or their slopes jump as all parameters move by about their size; None if not known."""
     rng = np.random.default_rng(_SEED)
     direction = jax.tree.map(lambda leaf: _size(leaf) * rng.normal(size=np.shape(leaf)), params)
@@ -68,7 +69,7 @@ def _misfit(a: _Point, b: _Point) -> float:
     return float(max(of_outputs, np.abs(b.slope - a.slope - half * (a.bend + b.bend)).max()))
 
 
-def _size(leaf: Any) -> float:
+def _size(leaf: ArrayLike) -> float:
     """Root mean square; of zeros, such as a fresh bias, a tenth."""
     return float(np.sqrt(np.mean(np.square(np.asarray(leaf, dtype=np.float64))))) or 0.1
 

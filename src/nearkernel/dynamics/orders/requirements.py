@@ -1,12 +1,12 @@
 """What can be solved beyond order 0, and one clear line for what cannot."""
 
 import warnings
-from typing import Any
 
 import numpy as np
 
 from ..._base.check import inputs
-from ...models.base import AbstractModel
+from ..._base.types import ArrayLike
+from ...models.base import AbstractModel, Params
 from ...models.expansion.feature_derivatives import FeatureDerivatives
 from ...models.interop.function import FunctionModel
 from ...models.interop.jax_libraries import NetworkModel
@@ -109,7 +109,7 @@ def _kinked(model: AbstractModel) -> str:
     return f"the model ({', '.join(model.kinks[:_NAMED])}{', ...' * (len(model.kinks) > _NAMED)})"
 
 
-def has_kinks(model: AbstractModel, params: Any = None, x: Any = None) -> bool | None:
+def has_kinks(model: AbstractModel, params: Params = None, x: ArrayLike | None = None) -> bool | None:
     """Whether the outputs of `model` have kinks as functions of its parameters.
 
     For networks made of layers: whether an activation has `kinks`, where its slope jumps. For a PyTorch module: whether

@@ -12,7 +12,7 @@ $$\Delta k_{12} = -\eta\, (\mu_{12a} + \mu_{21a})\, e_a + \tfrac12 \eta^2 (\nu_{
 $$\Delta \mu_{012} = -\eta\, (\nu_{012a} + \kappa_{012a} + \kappa_{021a})\, e_a.$$
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -22,10 +22,11 @@ import numpy as np
 from ..._base.check import inputs, numeric, positive, whole
 from ..._base.result import Result
 from ..._base.status import Status
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...kernels.empirical.dntk import EmpiricalDDNTK, EmpiricalDNTK
 from ...kernels.empirical.ntk import EmpiricalNTK
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ...models.params import checked_params
 from ..algorithms.divergence import judged
 from ..algorithms.losses import Squared, loss_of_zero
@@ -62,12 +63,12 @@ class SampleSpaceRun(Result, eqx.Module):
 @in_float64
 def sample_space_descent(
     model: AbstractModel,
-    params: Any,
-    x: Any,
-    y: Any,
+    params: Params,
+    x: ArrayLike,
+    y: ArrayLike,
     lr: float,
     steps: int,
-    x_new: Any = None,
+    x_new: ArrayLike | None = None,
     order: int = 1,
 ) -> SampleSpaceRun:
     """Gradient descent as a recursion of outputs and their tensors, for few inputs: `x` first, then `x_new`.

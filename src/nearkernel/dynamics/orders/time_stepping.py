@@ -9,7 +9,7 @@ T[p](u, v) = sum_a p_a Psi_a[u, v, .] (see `models/expansion/derivatives.py`):
     r_k = c_k - K a_k,       w_k = -G_k - f^T a_k
 """
 
-from typing import NamedTuple
+import dataclasses
 
 import numpy as np
 
@@ -20,35 +20,43 @@ from .clock import AbstractClock, Panel
 _ROUNDING = 1e-15
 
 
-class Marched(NamedTuple):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainedOrders:
     """At the end of time, for orders 0, 1, ...: `weights` w_k (P,); `forced` G_k (P,), zero for order 0."""
 
     weights: list[np.ndarray]
     forced: list[np.ndarray]
 
 
+@dataclasses.dataclass(kw_only=True)
 class _Order:
-    """One order at the panel's start: G (P,), f G (m,), and a in the eigenbasis."""
+    """One order at the panel's start: `forced` G (P,), `seen` f G (m,), and `kept` a in the eigenbasis."""
 
-    def __init__(self, derivatives: AbstractDerivatives, modes: int):
-        self.forced = np.zeros(derivatives.size)
-        self.seen = np.zeros(derivatives.outputs)
-        self.kept = np.zeros(modes)
+    forced: np.ndarray
+    seen: np.ndarray
+    kept: np.ndarray
 
 
-def march(
+def orders_in_time(
     derivatives: AbstractDerivatives,
     spectrum: Spectrum,
     residual: np.ndarray,
     clock: AbstractClock,
     order: int,
-) -> Marched:
+) -> TrainedOrders:
     """Orders 0 .. `order` at the end of `clock`, from the residual (m,) at initialization."""
     start = spectrum.enter(residual)
     outside = residual - spectrum.leave(start)
     if np.linalg.norm(outside) <= _ROUNDING * len(residual) * np.linalg.norm(residual):
         outside = np.zeros_like(residual)  # what rounding left would push the parameters for ever
-    orders = [_Order(derivatives, spectrum.rank) for _ in range(order)]
+    orders = [
+        _Order(
+            forced=np.zeros(derivatives.size),
+            seen=np.zeros(derivatives.outputs),
+            kept=np.zeros(spectrum.rank),
+        )
+        for _ in range(order)
+    ]
     for modes, still in clock.panels():
         first = clock.decay(modes.nodes) * start
         r = [first @ spectrum.vectors.T + outside]
@@ -61,10 +69,16 @@ def march(
             if k < order:
                 r.append(c - (kept * spectrum.lam) @ spectrum.vectors.T)
                 w.append(-forced - derivatives.pull(kept @ spectrum.vectors.T))
-            state.seen, state.forced, state.kept = (b - c)[-1], forced[-1], kept[-1]
-    last = -derivatives.pull((clock.filter(np.array([clock.end])) * start) @ spectrum.vectors.T)[0]
-    moved = [-s.forced - derivatives.pull(spectrum.leave(s.kept)[None])[0] for s in orders]
-    return Marched([last, *moved], [np.zeros_like(last), *(s.forced for s in orders)])
+            # What a panel ends with is where the next one begins; c = b - f G, so that f G is their difference.
+            state.seen = (b - c)[-1]
+            state.forced = forced[-1]
+            state.kept = kept[-1]
+    # Order 0 is known in closed form: no panel's rounding enters.
+    linear = -derivatives.pull((clock.filter(np.array([clock.end])) * start) @ spectrum.vectors.T)[0]
+    moved = [-each.forced - derivatives.pull(spectrum.leave(each.kept)[None])[0] for each in orders]
+    return TrainedOrders(
+        weights=[linear, *moved], forced=[np.zeros_like(linear), *(each.forced for each in orders)]
+    )
 
 
 def _whole(still: Panel, before: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ import numpy as np
 import scipy.optimize
 from jax.flatten_util import ravel_pytree
 
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ...models.expansion.quadratic import QuadraticModel
 from ...models.expansion.taylor import Taylor
 from ...models.params import root_factors, training_factors
@@ -26,7 +25,7 @@ class Stretched(AbstractModel):
     """z(0) + [z(scale * D) - z(0)] / scale with D the distance from the start: order k of it has scale^k."""
 
     model: Taylor
-    scale: Any
+    scale: float | jax.Array
 
     def init(self, key=None):
         return self.model.params0
@@ -40,7 +39,7 @@ class Stretched(AbstractModel):
         return start + sum(others) / self.scale
 
 
-def at_scale(tangent: AbstractTangent, scale: float, x: np.ndarray, out: int) -> tuple[AbstractModel, Any]:
+def at_scale(tangent: AbstractTangent, scale: float, x: np.ndarray, out: int) -> tuple[AbstractModel, Params]:
     """The model with its eps multiplied by (or, for quadratic models, set to) `scale`, and its start."""
     if isinstance(tangent, FeatureTangent):
         assert isinstance(tangent.model, QuadraticModel)
@@ -53,8 +52,8 @@ def at_scale(tangent: AbstractTangent, scale: float, x: np.ndarray, out: int) ->
 
 
 def exact_params(
-    model: AbstractModel, start: Any, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm
-) -> Any:
+    model: AbstractModel, start: Params, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm
+) -> Params | None:
     """Parameters after training `model` by `algorithm`, or None if that diverges or does not end."""
     if isinstance(algorithm, GradientDescent | GradientFlow):
         tol = 1e-11 if isinstance(algorithm, GradientDescent) else 1e-8  # a flow is followed to 1e-10 itself
@@ -68,18 +67,19 @@ def exact_params(
     features = np.asarray(jacobian(jnp.zeros_like(theta)))
     ridge = algorithm.strength if isinstance(algorithm, Ridge) else 0.0
     rank = np.linalg.matrix_rank(features)
+    # Where the data cannot be fitted, no iteration on a fit ends: the loss is minimized instead.
     if ridge == 0 and rank < len(features):
-        found = _least_squares(outputs, jacobian, features, rank)
+        moved = _least_squares(outputs, jacobian, features, rank)
     elif isinstance(algorithm, DirectOptimization):  # w = f^T n
-        found = _iterated(
+        moved = _iterated(
             outputs, jacobian, features, lambda w, z, f: w - features.T @ np.linalg.solve(f @ features.T, z)
         )
     else:  # least |w| of all that fit the outputs linearized where w is; with a ridge, the best of both
         unit = ridge * np.eye(len(features))
-        found = _iterated(
+        moved = _iterated(
             outputs, jacobian, features, lambda w, z, f: f.T @ np.linalg.solve(f @ f.T + unit, f @ w - z)
         )
-    return None if found is None else jax.tree.map(np.asarray, unravel(theta + roots * found))
+    return None if moved is None else jax.tree.map(np.asarray, unravel(theta + roots * moved))
 
 
 @jax.jit
@@ -113,7 +113,7 @@ def _iterated(outputs, jacobian, features: np.ndarray, better) -> np.ndarray | N
 def _least_squares(outputs, jacobian, features: np.ndarray, rank: int) -> np.ndarray | None:
     """The minimum within the span of the features."""
     basis = np.linalg.svd(features, full_matrices=False)[2][:rank]
-    found = scipy.optimize.least_squares(
+    fit = scipy.optimize.least_squares(
         lambda c: np.asarray(outputs(basis.T @ c)),
         np.zeros(rank),
         jac=lambda c: np.asarray(jacobian(basis.T @ c)) @ basis.T,
@@ -121,4 +121,4 @@ def _least_squares(outputs, jacobian, features: np.ndarray, rank: int) -> np.nda
         ftol=1e-15,
         gtol=1e-15,
     )
-    return basis.T @ found.x if found.success and np.isfinite(found.cost) else None
+    return basis.T @ fit.x if fit.success and np.isfinite(fit.cost) else None

@@ -1,10 +1,11 @@
 """Large steps in closed form: the output and the tangent kernel of a quadratic model on one point."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._base.check import numeric, whole
+from ..._base.types import ArrayLike
 
 
 class CatapultPath(NamedTuple):
@@ -14,7 +15,9 @@ class CatapultPath(NamedTuple):
     ntk: np.ndarray
 
 
-def catapult(z: Any, ntk: Any, y: Any, curvature: Any, lr: Any, steps: int) -> CatapultPath:
+def catapult(
+    z: ArrayLike, ntk: ArrayLike, y: ArrayLike, curvature: ArrayLike, lr: ArrayLike, steps: int
+) -> CatapultPath:
     r"""Gradient descent of a two-layer ReLU network on one data point, to second order in its parameters.
 
     With $r = z - y$ and the loss $r^2/2$,

@@ -12,7 +12,7 @@ the two numbers of `nk.theory.catapult`. Other activations, and random $\Psi$, h
 parameters.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,9 +20,10 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ..._base.check import finite_number, inputs, numeric, positive, whole
+from ..._base.types import ArrayLike
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ...models.params import checked_params, root_factors, training_factors
 from .catapult import CatapultPath
 
@@ -41,7 +42,9 @@ class ModesResult(NamedTuple):
 
 
 @in_float64
-def output_modes(model: AbstractModel, params: Any, x: Any, *, lr_factors: Any = None) -> ModesResult:
+def output_modes(
+    model: AbstractModel, params: Params, x: ArrayLike, *, lr_factors: Params | float | None = None
+) -> ModesResult:
     """Slopes and curvatures of a model's output at one point, in the eigenbasis of its second derivative.
 
     **Arguments:** `model` with one output and at most a few thousand parameters; `params`; `x` (1, d); `lr_factors`,
@@ -64,7 +67,7 @@ def output_modes(model: AbstractModel, params: Any, x: Any, *, lr_factors: Any =
     return ModesResult(float(z[0]), vectors.T @ slope, curvatures)
 
 
-def mode_catapult(modes: ModesResult, y: float, lr: Any, steps: int) -> CatapultPath:
+def mode_catapult(modes: ModesResult, y: float, lr: ArrayLike, steps: int) -> CatapultPath:
     r"""Gradient descent of a quadratic model on one point, exactly, from its modes.
 
     With the residual $r = z - y$, slopes $g_i$ and curvatures $c_i$, one step is

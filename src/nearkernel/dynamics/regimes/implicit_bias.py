@@ -11,17 +11,16 @@ $\alpha \to 0$, $Q / \log(1/\alpha^2) \to \lVert\beta\rVert_1$, sparse, though s
 counts.
 """
 
-from typing import Any
-
 import numpy as np
 
 from ..._base.check import inputs, numeric, positive, targets
 from ..._base.rooms import renamed
+from ..._base.types import ArrayLike
 
 _MOST_STEPS = 200
 
 
-def implicit_potential(beta: Any, alpha: float, theta0: Any = None) -> float:
+def implicit_potential(beta: ArrayLike, alpha: float, theta0: ArrayLike | None = None) -> float:
     r"""The potential $Q(\beta)$ that gradient flow of a diagonal network minimizes among interpolating weights.
 
     **Arguments:** `beta` (d,); `alpha` > 0, the scale of the initialization; `theta0` (d,), its shape, 1 by default;
@@ -37,7 +36,9 @@ def implicit_potential(beta: Any, alpha: float, theta0: Any = None) -> float:
 
 
 @renamed(X="x")
-def implicit_minimizer(x: Any, y: Any, alpha: float, theta0: Any = None) -> np.ndarray:
+def implicit_minimizer(
+    x: ArrayLike, y: ArrayLike, alpha: float, theta0: ArrayLike | None = None
+) -> np.ndarray:
     r"""The weights $\beta$ (d,) to which gradient flow of a diagonal network converges on data it can interpolate.
 
     Minimizes `implicit_potential` subject to $X \beta = y$ through its convex dual,
@@ -102,7 +103,7 @@ def _newton(rows: np.ndarray, goal: np.ndarray, s: np.ndarray, nu: np.ndarray, t
     return nu
 
 
-def _scale(alpha: Any, theta0: Any, d: int, name: str) -> np.ndarray:
+def _scale(alpha: float, theta0: ArrayLike | None, d: int, name: str) -> np.ndarray:
     """s = alpha^2 theta_0^2 (d,)."""
     if d < 0:
         raise ValueError(f"`{name}` must be a vector (d,).")

@@ -1,17 +1,17 @@
 r"""Margins beyond linear classifiers: of functions of a kernel's space, and of homogeneous networks."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import numpy as np
 
 from ..._base.check import inputs, truth
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...activations.closed import PiecewiseLinear
 from ...kernels.function_space.positivity import KernelLike, positive_gram
 from ...kernels.function_space.rkhs import RKHSFunction
+from ...models.base import Params
 from ...models.networks.mlp import MLP
 from ...models.params import checked_params
 from .margin import max_margin, signs_of
@@ -32,13 +32,15 @@ class KernelMarginResult(Result, eqx.Module):
     b: float = 0.0
 
     @in_float64
-    def __call__(self, x_new: Any) -> np.ndarray:
+    def __call__(self, x_new: ArrayLike) -> np.ndarray:
         """The values $f(x) + b$, (m,), at new points (m, d). Positive values predict the larger label."""
         return self.function(x_new) + self.b
 
 
 @in_float64
-def kernel_margin(kernel: KernelLike, x: Any, labels: Any, bias: bool = False) -> KernelMarginResult:
+def kernel_margin(
+    kernel: KernelLike, x: ArrayLike, labels: ArrayLike, bias: bool = False
+) -> KernelMarginResult:
     r"""The maximum-margin classifier of a kernel: $\min \lVert f\rVert$ subject to $y_i (f(x_i) + b) \ge 1$.
 
     By the representer theorem it equals `max_margin` for any features with this kernel; a square root of the kernel
@@ -63,7 +65,7 @@ def kernel_margin(kernel: KernelLike, x: Any, labels: Any, bias: bool = False) -
 
 
 @in_float64
-def normalized_margin(net: MLP, params: Any, x: Any, labels: Any) -> float:
+def normalized_margin(net: MLP, params: Params, x: ArrayLike, labels: ArrayLike) -> float:
     r"""The normalized margin $\min_i y_i z(x_i) / \lVert\theta\rVert^k$ of a network of homogeneity degree $k$.
 
     It does not change when the weights are rescaled. Once the data are separated, gradient flow on an exponential or

@@ -1,7 +1,7 @@
 """Which phase a learning rate is in: lazy, catapult or divergent."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,8 +10,9 @@ import numpy as np
 from ..._base.check import LARGEST, between, inputs, plain_array, positive, shown, whole
 from ..._base.result import Result
 from ..._base.status import Status
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ..algorithms.divergence import RISE, ROUNDING, growth
 from ..algorithms.losses import Squared, loss_of_zero
 from ..algorithms.spectral import GradientDescent
@@ -36,7 +37,7 @@ class Phase(Result, eqx.Module):
     ratio: float
     losses: np.ndarray
     moved: MovementResult | None
-    params: Any
+    params: Params
     status: Status = eqx.field(static=True)
 
     @property
@@ -51,7 +52,7 @@ class Phase(Result, eqx.Module):
         return draw_loss(np.arange(len(losses)), losses, axes, label=self.name)
 
 
-def phase_of(losses: Any) -> str:
+def phase_of(losses: ArrayLike) -> str:
     """The phase of a run, from its `losses`, one per step, beginning at initialization.
 
     "divergent": the loss is not finite, ends above its initial value, or is growing at the end, by the rules of
@@ -77,7 +78,14 @@ def _bounded_phase(losses: np.ndarray, zero: float = 0.0) -> str:
 
 @in_float64
 def learning_rate_phase(
-    model: AbstractModel, params: Any, x: Any, y: Any, lr: float, steps: int = 1000, *, lr_factors: Any = None
+    model: AbstractModel,
+    params: Params,
+    x: ArrayLike,
+    y: ArrayLike,
+    lr: float,
+    steps: int = 1000,
+    *,
+    lr_factors: Params | float | None = None,
 ) -> Phase:
     r"""Trains `model` from `params` at a learning rate and determines its phase: lazy, catapult or divergent.
 
@@ -108,7 +116,9 @@ def learning_rate_phase(
     return Phase(name, float(lr), float(lr) * top, losses, moved, run.params, run.status)
 
 
-def phase_boundaries(losses: Callable[[float], Any], ntk: float, rtol: float = 1e-3) -> tuple[float, float]:
+def phase_boundaries(
+    losses: Callable[[float], ArrayLike], ntk: float, rtol: float = 1e-3
+) -> tuple[float, float]:
     """The learning rates at which the lazy phase ends and divergence begins, found by bisection.
 
     **Arguments:** `losses`, a function that maps a learning rate to the losses of a run, one per step; `ntk`, the

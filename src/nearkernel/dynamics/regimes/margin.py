@@ -5,7 +5,7 @@ is the shortest $w$ with $y_i\, w \cdot x_i \ge 1$, and $\exp(-y_i\, x_i \cdot \
 the support vectors.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -16,6 +16,7 @@ from ..._base.check import class_names, inputs, numeric, one_of, truth
 from ..._base.result import Result
 from ..._base.rooms import renamed
 from ..._base.status import Status, StatusKind
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ..algorithms.ode import integrate
 
@@ -44,7 +45,7 @@ class MaxMarginResult(Result, eqx.Module):
 
 
 @renamed(X="x")
-def max_margin(x: Any, labels: Any, bias: bool = False) -> MaxMarginResult:
+def max_margin(x: ArrayLike, labels: ArrayLike, bias: bool = False) -> MaxMarginResult:
     r"""The maximum-margin classifier: $\min \lVert w\rVert$ subject to $y_i (w \cdot x_i + b) \ge 1$.
 
     Without `bias`, $b = 0$. Gradient flow of $w$ alone converges to the classifier without a bias. If a bias is
@@ -93,7 +94,7 @@ def _active(dual: np.ndarray) -> np.ndarray:
     return dual > 1e-10 * dual.max()
 
 
-def _with_bias(x: Any, labels: Any) -> MaxMarginResult:
+def _with_bias(x: ArrayLike, labels: ArrayLike) -> MaxMarginResult:
     """A bias is a column of constants, free of charge if they are large; then solve on the support that they give."""
     from scipy.optimize import nnls
 
@@ -160,7 +161,9 @@ class MarginPath(Result, eqx.Module):
 
 @renamed(X="x")
 @in_float64
-def margin_flow(x: Any, labels: Any, log_time: Any, loss: str = "exponential") -> MarginPath:
+def margin_flow(
+    x: ArrayLike, labels: ArrayLike, log_time: ArrayLike, loss: str = "exponential"
+) -> MarginPath:
     r"""Gradient flow from $w = 0$ on separable data, integrated in log time, which reaches times such as $e^{1000}$.
 
     **Arguments:** `x` (n, d); `labels` (n,), two values; `log_time` (m,), increasing and >= 0: $\log(1 + t)$, where
@@ -210,7 +213,7 @@ def _follow(rows, w_hat, times, loss):
     return path, success
 
 
-def _signed_rows(x: Any, labels: Any) -> tuple[np.ndarray, float]:
+def _signed_rows(x: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, float]:
     """y_i x_i, scaled to a largest length 1, and the factor by which they were scaled."""
     x = inputs(x, "x")
     rows = x * signs_of(labels, len(x))[:, None]
@@ -220,7 +223,7 @@ def _signed_rows(x: Any, labels: Any) -> tuple[np.ndarray, float]:
     return rows / longest, 1.0 / longest
 
 
-def signs_of(labels: Any, count: int) -> np.ndarray:
+def signs_of(labels: ArrayLike, count: int) -> np.ndarray:
     """1 for the larger of the two values of `labels`, -1 for the other."""
     labels = class_names(labels, count)
     names = np.unique(labels)

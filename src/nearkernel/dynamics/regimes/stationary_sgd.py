@@ -14,7 +14,6 @@ $$C = \frac{n}{b} \left((1 - r) \sum_i g_i g_i^\top + r\, G G^\top\right), \qqua
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -27,11 +26,12 @@ from ..._base.check import inputs, numeric, positive, shown, targets, whole
 from ..._base.keys import Key, random_key
 from ..._base.result import Result
 from ..._base.status import Status, StatusKind
+from ..._base.types import ArrayLike
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ...models.params import checked_params, root_factors, training_factors
-from ..algorithms.losses import get_loss, require_loss
+from ..algorithms.losses import AnyLoss, get_loss, require_loss
 from ..algorithms.sgd import SGD
 from ..simulation.simulate import Record, Trajectory, simulate
 
@@ -62,7 +62,7 @@ class StationarySGD(Result, eqx.Module):
         return self.status.ok
 
 
-def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
+def sgd_stationary(features: ArrayLike, y: ArrayLike, sgd: SGD) -> StationarySGD:
     r"""The exact stationary moments of SGD on a linear model, $\phi \cdot \theta$, with the squared loss.
 
     Solves $S = S - \eta (H S + S H) + \eta^2 C(S)$ for the covariance $S$. If the second moment grows forever, which
@@ -119,7 +119,7 @@ def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
     )
 
 
-def plain_sampling(sgd: Any, n: int) -> tuple[float, float, float]:
+def plain_sampling(sgd: object, n: int) -> tuple[float, float, float]:
     """lr, and the factors of sum_i g_i g_i^T and of G G^T in the second moment of a batch gradient."""
     if not isinstance(sgd, SGD):
         raise TypeError(f"`sgd` must be an nk.SGD; got {type(sgd).__name__}.")
@@ -133,7 +133,12 @@ def plain_sampling(sgd: Any, n: int) -> tuple[float, float, float]:
 
 @in_float64
 def gradient_moment(
-    model: AbstractModel, params: Any, x: Any, y: Any, batch_size: int, loss: Any = "squared"
+    model: AbstractModel,
+    params: Params,
+    x: ArrayLike,
+    y: ArrayLike,
+    batch_size: int,
+    loss: AnyLoss = "squared",
 ) -> np.ndarray:
     r"""The second moment $C = \mathbb{E}[g g^\top]$ (P, P) of the gradient of a random batch at fixed `params`.
 
@@ -148,14 +153,14 @@ def gradient_moment(
 
 
 def checked_data(
-    model: AbstractModel, params: Any, x: Any, y: Any, loss: Any, name: str = "params"
+    model: AbstractModel, params: Params, x: ArrayLike, y: ArrayLike, loss: AnyLoss, name: str = "params"
 ) -> tuple[np.ndarray, np.ndarray, Callable]:
     checked_params(model, params, name)
     x = inputs(x, "x", model.in_shape)
     function = get_loss(loss)
-    y = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
-    require_loss(function, lambda: model(params, x), y)
-    return x, y, function
+    columns = np.asarray(function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1]))
+    require_loss(function, lambda: model(params, x), columns)
+    return x, columns, function
 
 
 def _point_gradient(model, params, x, y, loss):
@@ -169,13 +174,13 @@ def _gradients(model, params, x, y, loss):
 
 def fluctuation_observables(
     model: AbstractModel,
-    origin: Any,
-    x: Any,
-    y: Any,
+    origin: Params,
+    x: ArrayLike,
+    y: ArrayLike,
     sgd: SGD,
-    loss: Any = "squared",
+    loss: AnyLoss = "squared",
     *,
-    lr_factors: Any = None,
+    lr_factors: Params | float | None = None,
 ) -> dict[str, Callable]:
     r"""Both sides of the fluctuation-dissipation relation as observables for `nk.Record`.
 
@@ -194,19 +199,19 @@ def fluctuation_observables(
     origin = jax.tree.map(lambda leaf: numeric(leaf, "origin"), origin)
     arguments = (model, x, y, function, lr, share, rest, _roots(model, origin, lr_factors))
     return {
-        "dissipation": lambda params: _sides(params, origin, *arguments)[0],
-        "fluctuation": lambda params: _sides(params, origin, *arguments)[1],
+        "dissipation": lambda params: _dissipation_and_fluctuation(params, origin, *arguments)[0],
+        "fluctuation": lambda params: _dissipation_and_fluctuation(params, origin, *arguments)[1],
     }
 
 
 @in_float64
-def _roots(model: AbstractModel, params: Any, lr_factors: Any) -> Any:
+def _roots(model: AbstractModel, params: Params, lr_factors: Params | float | None) -> np.ndarray | float:
     """Roots of learning-rate factors: parameters divided by them train with one learning rate."""
     found = root_factors(training_factors(model, params, lr_factors), params)
     return 1.0 if found is None else np.asarray(found)
 
 
-def _sides(params, origin, model, x, y, loss, lr, share, rest, roots):
+def _dissipation_and_fluctuation(params, origin, model, x, y, loss, lr, share, rest, roots):
     """(theta - origin) . grad L and lr/2 tr C, point by point: memory for two gradients only."""
 
     def add(sums, row):
@@ -236,15 +241,15 @@ class _Anchored(AbstractModel):
 @in_float64
 def sgd_until_stationary(
     model: AbstractModel,
-    params: Any,
-    x: Any,
-    y: Any,
+    params: Params,
+    x: ArrayLike,
+    y: ArrayLike,
     sgd: SGD,
     key: Key,
     *,
     tol: float = 0.1,
-    loss: Any = "squared",
-    lr_factors: Any = None,
+    loss: AnyLoss = "squared",
+    lr_factors: Params | float | None = None,
 ) -> Trajectory:
     r"""Runs SGD until its fluctuations balance its dissipation: a criterion for stopping or lowering the learning rate.
 
@@ -270,8 +275,12 @@ def sgd_until_stationary(
     factors = training_factors(model, params, lr_factors)
     both = 1.0 if factors is None else {"theta": factors, "origin": factors}
     sides = {
-        "dissipation": lambda pair: _sides(pair["theta"], pair["origin"], *arguments)[0],
-        "fluctuation": lambda pair: _sides(pair["theta"], pair["origin"], *arguments)[1],
+        "dissipation": lambda pair: _dissipation_and_fluctuation(pair["theta"], pair["origin"], *arguments)[
+            0
+        ],
+        "fluctuation": lambda pair: _dissipation_and_fluctuation(pair["theta"], pair["origin"], *arguments)[
+            1
+        ],
     }
     record, anchored = Record(sides, every=_EVERY), _Anchored(model)
     histories: list[dict] = []

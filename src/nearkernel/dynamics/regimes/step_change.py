@@ -3,16 +3,17 @@
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import shown
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ...models.params import training_factors
+from ..algorithms.losses import AnyLoss
 from ..algorithms.sgd import SGD
 from .stationary_sgd import checked_data, plain_sampling
 
@@ -22,13 +23,13 @@ _MOST = 2000  # batches that are averaged over
 def step_change(
     observable: Callable,
     model: AbstractModel,
-    params: Any,
-    x: Any,
-    y: Any,
+    params: Params,
+    x: ArrayLike,
+    y: ArrayLike,
     sgd: SGD,
-    loss: Any = "squared",
+    loss: AnyLoss = "squared",
     *,
-    lr_factors: Any = None,
+    lr_factors: Params | float | None = None,
 ) -> Callable:
     r"""The mean change of an observable in one step of SGD, as an observable for `nk.Record`.
 

@@ -1,16 +1,16 @@
 """How far training moved a network: its weights, its features, its tangent kernel."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import inputs
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...kernels.empirical.ntk import EmpiricalNTK
-from ...models.base import AbstractModel
+from ...models.base import AbstractModel, Params
 from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
 
@@ -33,7 +33,14 @@ class MovementResult(Result, eqx.Module):
 
 
 @in_float64
-def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: Any = None) -> MovementResult:
+def movement(
+    model: AbstractModel,
+    start: Params,
+    end: Params,
+    x: ArrayLike,
+    *,
+    lr_factors: Params | float | None = None,
+) -> MovementResult:
     """Measures how far parameters move from `start` to `end`, and how features and kernel at `x` (n, d) change.
 
     **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors` of the tangent kernel, same
@@ -49,7 +56,7 @@ def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: 
     kernels = [tangent_matrix(model, params, x, lr_factors) for params in (start, end)]
     features = np.nan
     if isinstance(model, AbstractNetwork) and model.readout():
-        first, last = (np.asarray(model.hidden_features(params, x)) for params in (start, end))
+        first, last = (np.asarray(model.hidden_features(params, jnp.asarray(x))) for params in (start, end))
         features = float(np.linalg.norm(last - first) / np.linalg.norm(first))
     return MovementResult(
         weights=float(np.linalg.norm(b - a) / np.linalg.norm(a)),
@@ -61,12 +68,14 @@ def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: 
     )
 
 
-def flat(params: Any) -> np.ndarray:
+def flat(params: Params) -> np.ndarray:
     """All parameters in one vector."""
     return np.concatenate([np.ravel(np.asarray(leaf, dtype=np.float64)) for leaf in jax.tree.leaves(params)])
 
 
-def tangent_matrix(model: AbstractModel, params: Any, x: np.ndarray, lr_factors: Any) -> np.ndarray:
+def tangent_matrix(
+    model: AbstractModel, params: Params, x: np.ndarray, lr_factors: Params | float | None
+) -> np.ndarray:
     """The tangent kernel of every point and output, (n out, n out)."""
     full = np.asarray(EmpiricalNTK(model, params, lr_factors).full(x))
     return full.reshape(full.shape[0] * full.shape[1], -1)

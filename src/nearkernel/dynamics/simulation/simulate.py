@@ -3,8 +3,8 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -19,20 +19,22 @@ from ..._base.status import Status, StatusKind
 from ..._base.types import ArrayLike, Num
 from ..._run.precision import drawing, is_traced, working_dtype
 from ..._run.progress import interactive, report, task
-from ...models.base import AbstractModel, require_model
+from ...models.base import AbstractModel, Params, require_model
 from ...models.params import checked_params, training_factors
 from ..algorithms.adaptive import Adam, Optax, optimizer_of
 from ..algorithms.divergence import judged, rounding_of
-from ..algorithms.losses import AbstractLoss, get_loss, loss_of_zero, require_loss
+from ..algorithms.losses import AbstractLoss, AnyLoss, get_loss, loss_of_zero, require_loss
 from ..algorithms.sgd import SGD, require_batch
 from ..algorithms.spectral import AbstractAlgorithm, GradientDescent, GradientFlow
-from ..linear.base import losses_of
-from .recordable import NAMED
-from .steps import Problem, State, descend, flow, observe, rest_of
+from ..linear.base import AbstractSolution, ForecastLosses, losses_of
+from .steps import NAMED, Problem, State, descend, flow, observe, rest_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Observable: TypeAlias = str | Callable[[Params], jax.Array]
+Observables: TypeAlias = str | Sequence[str] | Mapping[str, Observable]
+Stepped: TypeAlias = GradientDescent | SGD | Adam | Optax
 _CHUNK = 400  # steps between two looks at the loss
 _MOST_RECORDS = 1000
 _MOST_DOUBLINGS = 60
@@ -41,7 +43,7 @@ _FINISHED, _CONVERGED = Status(StatusKind.finished, "finished"), Status(StatusKi
 _UNCHECKED = Status(StatusKind.unchecked, "ran inside jit, vmap or measure: divergence was not checked")
 
 
-def _by_name(observables: Any) -> Mapping[str, Any]:
+def _by_name(observables: Observables) -> Mapping[str, Observable]:
     if isinstance(observables, str):
         observables = [observables]
     if not isinstance(observables, Mapping | list | tuple):
@@ -85,8 +87,8 @@ class Trajectory(Result, eqx.Module):
     of `nk.simulate`); `steps` taken (0 for flows).
     """
 
-    params: Any
-    history: dict[str, Any]
+    params: Params
+    history: dict[str, Params]
     status: Status = eqx.field(static=True)
     steps: int = eqx.field(static=True)
 
@@ -105,7 +107,9 @@ class Trajectory(Result, eqx.Module):
             "history": sorted(self.history),
         }
 
-    def plot(self, axes: "Axes | None" = None, theory: Any = None) -> "Axes":
+    def plot(
+        self, axes: "Axes | None" = None, theory: AbstractSolution | ForecastLosses | None = None
+    ) -> "Axes":
         """Draw the recorded loss over time on Matplotlib's `axes`, and that of `theory`.
 
         `theory` is a forecast (a `WideForecast` or `RichForecast`, the mean over all networks) or a solution of
@@ -127,14 +131,14 @@ class Trajectory(Result, eqx.Module):
 @drawing
 def simulate(
     model: AbstractModel,
-    params: Any,
+    params: Params,
     x: Num[ArrayLike, " n *d"],
     y: Num[ArrayLike, " n *out"],
     algorithm: AbstractAlgorithm,
     record: Record | None = None,
     *,
-    loss: Any = "squared",
-    lr_factors: Any = None,
+    loss: AnyLoss = "squared",
+    lr_factors: Params | float | None = None,
     key: Key | None = None,
     tol: float | None = None,
     max_steps: int | None = None,
@@ -192,39 +196,41 @@ def simulate(
     if not traced:
         x = inputs(x, "x", model.in_shape)
         out = jax.eval_shape(model, params, x[:1]).shape[1]
-        y = function.columns(y, len(x), out)
+        columns = function.columns(y, len(x), out)
         params = jax.tree.map(lambda leaf: numeric(leaf, "params"), params)
-        model, params, lr_factors = jax.tree.map(_working, (model, params, lr_factors))
-        x, y = _working(x), _working(y)
-    else:  # 64 bits may come from outside into a program of 32
-        narrow = lambda a: jnp.asarray(a, canonicalize_dtype(jnp.result_type(a)))
-        params = jax.tree.map(narrow, params)
-        x = narrow(x)
-        y = narrow(y)
-        y = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
+        model, params, rows, columns, lr_factors = jax.tree.map(
+            _working, (model, params, x, columns, lr_factors)
+        )
+    else:
+        # 64 bits may come from outside into a program of 32.
+        params, rows, columns = jax.tree.map(
+            lambda a: jnp.asarray(a, canonicalize_dtype(jnp.result_type(a))), (params, x, y)
+        )
+        columns = function.columns(columns, len(rows), jax.eval_shape(model, params, rows[:1]).shape[1])
     if isinstance(algorithm, SGD | Optax) and algorithm.random:
-        key = require_batches(algorithm, key, len(x))  # type: ignore[arg-type]
+        random = require_batches(algorithm, key, len(rows))
     else:
         refuse_unused("if `algorithm` draws nothing", key=key)
+        random = None
     end = algorithm.time if isinstance(algorithm, GradientFlow) else algorithm.steps
     if not math.isinf(end):
         refuse_unused("if `algorithm` has a finite end", tol=tol, max_steps=max_steps)
     elif isinstance(algorithm, GradientFlow):
         refuse_unused("in a flow", max_steps=max_steps)
     tol, max_steps = 1e-10 if tol is None else tol, 1_000_000 if max_steps is None else max_steps
-    problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors, params)
+    problem = Problem(model, jnp.asarray(rows), jnp.asarray(columns), lr_factors, params)
     require_loss(function, lambda: model(params, problem.x), problem.y)
     state = State(params, rest_of(algorithm, params), jnp.asarray(0.0))
     run = _Run(problem, function, tuple(record.observables.items()), record.every, tol, max_steps)
     if traced:
         if isinstance(algorithm, GradientFlow):
             return run.traced_flow(algorithm, state)
-        return run.traced_steps(algorithm, key, state)
+        return run.traced_steps(algorithm, random, state)
     try:
         with task("simulate"):
             if isinstance(algorithm, GradientFlow):
                 return run.flow(algorithm, state)
-            return run.steps(algorithm, key, state)
+            return run.steps(algorithm, random, state)
     except KeyboardInterrupt:
         if not (interactive() and run.rows):
             raise
@@ -240,7 +246,7 @@ def _working(leaf: Any) -> Any:
     )
 
 
-def require_batches(algorithm: SGD | Optax, key: Any, n: int) -> jax.Array | None:
+def require_batches(algorithm: SGD | Optax, key: Key | None, n: int) -> jax.Array | None:
     """The key of what is drawn, None if nothing is; refuses batches of more than the `n` points there are."""
     if algorithm.batch_size is not None:
         require_batch(algorithm.batch_size, n)
@@ -264,11 +270,12 @@ class _Run:
         tol: float,
         max_steps: int,
     ):
-        self.problem, self.loss, self.observables, self.every = problem, loss, observables, every
+        self.problem, self.loss = problem, loss
+        self.observables, self.every = observables, every
         rounding = rounding_of(jnp.result_type(*jax.tree.leaves(problem.start)))
         self.tol, self.max_steps = max(positive(tol, "tol"), rounding), whole(max_steps, "max_steps", 1)
         self.noisy = self.inertial = False
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[dict[str, Params]] = []
         self.last: tuple[State, int] = ()  # type: ignore[assignment]
 
     def keep(self, rows: dict) -> bool:
@@ -322,7 +329,7 @@ class _Run:
             return 0
         return whole(int(self.every) if float(self.every).is_integer() else self.every, "every", 1)
 
-    def steps(self, algorithm: Any, key: Any, state: State) -> Trajectory:
+    def steps(self, algorithm: Stepped, key: jax.Array | None, state: State) -> Trajectory:
         endless = math.isinf(algorithm.steps)
         total = self.max_steps if endless else int(algorithm.steps)
         every = self._steps_between() or max(1, -(-total // _MOST_RECORDS) if not endless else 10)
@@ -391,7 +398,7 @@ class _Run:
         message = f"not converged: the flow is too stiff to follow beyond time {float(state.time):.4g}"
         return self.ended(state, Status(StatusKind.stiff, message), 0)
 
-    def traced_steps(self, algorithm: Any, key: Any, state: State) -> Trajectory:
+    def traced_steps(self, algorithm: Stepped, key: jax.Array | None, state: State) -> Trajectory:
         if math.isinf(algorithm.steps):
             raise ValueError("`steps` must be finite inside jit, vmap or measure.")
         total = int(algorithm.steps)

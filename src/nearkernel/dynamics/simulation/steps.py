@@ -1,22 +1,29 @@
 """The loops of training, compiled: a group of steps a record."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ...models.base import AbstractModel
+from ..._base.check import observed as observed_by
+from ...models.base import AbstractModel, Params
+from ...models.expansion.derivatives import jacobian
 from ...models.networks.scaled import Scaled
+from ...models.params import root_factors
 from ..algorithms.adaptive import Adam, Optax
 from ..algorithms.divergence import rounding_of
 from ..algorithms.ode import integrate
 from ..algorithms.sgd import SGD
-from .recordable import observed
+from ..algorithms.spectral import AbstractAlgorithm
 
 _PRODUCTS = 6  # with the Hessian, for its largest eigenvalue
 _SHORTEST = 2e-3  # of the fastest time scale: the shortest step of a flow
 _ROUNDING = 1e-14  # of a gradient
+
+
+NAMED = ("outputs", "features", "kernel", "weights")  # what a run may keep by name, on its training inputs
 
 
 class Problem(eqx.Module):
@@ -25,8 +32,8 @@ class Problem(eqx.Module):
     model: AbstractModel
     x: jax.Array
     y: jax.Array
-    lr_factors: Any
-    start: Any
+    lr_factors: Params | float | None
+    start: Params
 
     def loss(self, loss, params, rows=slice(None)):
         return loss(self.model(params, self.x[rows]), self.y[rows])
@@ -56,12 +63,12 @@ class Problem(eqx.Module):
 class State(NamedTuple):
     """Parameters, their velocity (of Adam both means, of optax its state), and the time or steps so far."""
 
-    params: Any
-    velocity: Any
+    params: Params
+    velocity: Params
     time: jax.Array
 
 
-def rest_of(algorithm: Any, params: Any) -> Any:
+def rest_of(algorithm: AbstractAlgorithm, params: Params) -> Params:
     """The velocity of a state at rest."""
     if isinstance(algorithm, Optax):
         return algorithm.transformation.init(params)
@@ -74,7 +81,26 @@ def batch_rows(key, step, n: int, size: int) -> jax.Array:
     return jax.random.choice(jax.random.fold_in(key, step), n, (size,), replace=False)
 
 
-def _size(tree) -> jax.Array:
+def observed(
+    what: str | Callable[[Params], jax.Array],
+    model: AbstractModel,
+    params: Params,
+    x: jax.Array,
+    lr_factors: Params | None,
+) -> Params:
+    """The value of a function of the parameters, or of what a name stands for; features have root `lr_factors`."""
+    if not isinstance(what, str):
+        return observed_by(what, params)
+    if what == "weights":
+        return params
+    if what == "outputs":
+        return model(params, x)
+    features, roots = jacobian(model, params, x), root_factors(lr_factors, params)
+    features = features if roots is None else features * roots
+    return features if what == "features" else jnp.tensordot(features, features, axes=([2], [2]))
+
+
+def _norm(tree) -> jax.Array:
     return jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)))
 
 
@@ -85,7 +111,7 @@ def _observe(problem, loss, observables, state) -> dict:
 
 
 def _row(problem, observables, state, value, gradient) -> dict:
-    row = {"time": state.time, "loss": value, "gradient": _size(gradient)}
+    row = {"time": state.time, "loss": value, "gradient": _norm(gradient)}
     here = problem.model, state.params, problem.x, problem.lr_factors
     return row | {name: observed(what, *here) for name, what in observables}
 
@@ -103,22 +129,22 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
         step, n = state.time.astype(jnp.uint32), len(problem.x)
         size = getattr(algorithm, "batch_size", None)
         if size is None:
-            value, found = jax.value_and_grad(lambda p: problem.loss(loss, p))(state.params)
+            value, slope = jax.value_and_grad(lambda p: problem.loss(loss, p))(state.params)
         elif isinstance(algorithm, SGD) and algorithm.batches == "bernoulli":
             taken = jax.random.bernoulli(jax.random.fold_in(key, step), size / n, (n,))
-            value, found = jax.value_and_grad(lambda p: problem.weighted_loss(loss, p, taken * (n / size)))(
+            value, slope = jax.value_and_grad(lambda p: problem.weighted_loss(loss, p, taken * (n / size)))(
                 state.params
             )
         else:
             rows = batch_rows(key, step, n, size)
-            value, found = jax.value_and_grad(lambda p: problem.loss(loss, p, rows))(state.params)
-            found = jax.tree.map(lambda g: g * (n / size), found)
+            value, slope = jax.value_and_grad(lambda p: problem.loss(loss, p, rows))(state.params)
+            slope = jax.tree.map(lambda g: g * (n / size), slope)
         if isinstance(algorithm, SGD) and algorithm.noise:
-            found = _noised(found, algorithm.noise, jax.random.fold_in(jax.random.fold_in(key, 1), step))
-        return value, found
+            slope = _with_noise(slope, algorithm.noise, jax.random.fold_in(jax.random.fold_in(key, 1), step))
+        return value, slope
 
-    def transformed(state, found):
-        updates, inner = algorithm.transformation.update(found, state.velocity, state.params)
+    def transformed(state, slope):
+        updates, inner = algorithm.transformation.update(slope, state.velocity, state.params)
         updates = problem.scaled(
             problem.moving(updates)
         )  # decay within an optimizer leaves a kept start alone
@@ -126,8 +152,8 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
         inner = jax.tree.map(lambda new, old: jnp.asarray(new, jnp.result_type(old)), inner, state.velocity)
         return State(params, inner, state.time + 1)
 
-    def adapted(state, found):
-        pairs = zip(jax.tree.leaves(found), *map(jax.tree.leaves, state.velocity), strict=True)
+    def adapted(state, slope):
+        pairs = zip(jax.tree.leaves(slope), *map(jax.tree.leaves, state.velocity), strict=True)
         mixed = [
             (
                 algorithm.beta1 * m + (1 - algorithm.beta1) * g,
@@ -135,7 +161,7 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
             )
             for g, m, v in pairs
         ]
-        tree = jax.tree.structure(found)
+        tree = jax.tree.structure(slope)
         moves = [algorithm.direction(means, state.time) for means in mixed]
         step = problem.scaled(jax.tree.unflatten(tree, moves))
         params = jax.tree.map(lambda p, s: (p - algorithm.lr * s).astype(p.dtype), state.params, step)
@@ -143,33 +169,33 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
         means = jax.tree.map(lambda new, old: new.astype(old.dtype), means, state.velocity)
         return State(params, means, state.time + 1)
 
-    def move(state, found):
+    def move(state, slope):
         if isinstance(algorithm, Adam):
-            return adapted(state, found)
+            return adapted(state, slope)
         if isinstance(algorithm, Optax):
-            return transformed(state, found)
+            return transformed(state, slope)
         rate = algorithm.rate(state.time) if isinstance(algorithm, SGD) else algorithm.lr
 
         def stepped(v, g):  # the caller's parameters keep their dtype, whatever that of the learning rate
             return (momentum * v - rate * g).astype(v.dtype)
 
-        step = jax.tree.map(stepped, state.velocity, problem.scaled(found))
+        step = jax.tree.map(stepped, state.velocity, problem.scaled(slope))
         params = problem.decayed(state.params, algorithm) if isinstance(algorithm, SGD) else state.params
         return State(jax.tree.map(jnp.add, params, step), step, state.time + 1)
 
     def group(state, _):
-        value, found = gradient(state)
+        value, slope = gradient(state)
         if drawn:
             row = _observe(problem, loss, observables, state)
         else:
-            row = _row(problem, observables, state, value, found)
-        state = move(state, found)
+            row = _row(problem, observables, state, value, slope)
+        state = move(state, slope)
         return jax.lax.fori_loop(1, inner, lambda _, s: move(s, gradient(s)[1]), state), row
 
     return jax.lax.scan(group, state, length=groups)
 
 
-def _noised(tree: Any, scale: Any, key: jax.Array) -> Any:
+def _with_noise(tree: Params, scale: float | jax.Array, key: jax.Array) -> Params:
     leaves, shape = jax.tree.flatten(tree)
     keys = jax.random.split(key, len(leaves))
     drawn = [
@@ -182,12 +208,12 @@ def _noised(tree: Any, scale: Any, key: jax.Array) -> Any:
 def _curvature(gradient, params) -> jax.Array:
     """The largest eigenvalue of the Hessian, roughly: by a few products with it, from the gradient on."""
 
-    def turn(_, found):
-        direction, _ = found
-        size = _size(direction)
+    def turn(_, carried):
+        direction, _ = carried
+        size = _norm(direction)
         unit = jax.tree.map(lambda d: d / jnp.where(size > 0, size, 1.0), direction)
         direction = jax.jvp(gradient, (params,), (unit,))[1]
-        return direction, _size(direction)
+        return direction, _norm(direction)
 
     return jax.lax.fori_loop(0, _PRODUCTS, turn, turn(0, (gradient(params), jnp.asarray(0.0))))[1]
 
@@ -201,7 +227,7 @@ def flow(problem: Problem, loss, observables, friction, state: State, times: jax
     """
     gradient = lambda p: problem.scaled(jax.grad(lambda p: problem.loss(loss, p))(p))
     pull = jax.grad(lambda p: jnp.vdot(problem.model(p, problem.x), problem.y))(state.params)
-    least = _ROUNDING * jnp.maximum(_size(gradient(state.params)), _size(problem.scaled(pull)))
+    least = _ROUNDING * jnp.maximum(_norm(gradient(state.params)), _norm(problem.scaled(pull)))
     rate = _curvature(gradient, state.params)
     if friction is not None:
         rate = jnp.maximum(jnp.sqrt(rate), friction)
@@ -210,7 +236,7 @@ def flow(problem: Problem, loss, observables, friction, state: State, times: jax
         params, velocity = position
         force = jax.tree.map(jnp.negative, gradient(params))
         if friction is None:  # what is left of a gradient by rounding would only keep steps short
-            moves = _size(force) > least
+            moves = _norm(force) > least
             force = jax.tree.map(lambda f: jnp.where(moves, f, 0.0), force)
             return force, jax.tree.map(jnp.zeros_like, velocity)
         return velocity, jax.tree.map(lambda f, v: f - friction * v, force, velocity)

@@ -1,7 +1,6 @@
 """Forecasts of training by random steps: mean and covariance over initializations, batches and noise."""
 
 import functools
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -10,18 +9,7 @@ import numpy as np
 from ..._base.check import inputs
 from ..._run.precision import in_float64
 from ...dynamics.algorithms.sgd import SGD
-from ...dynamics.linear.sgd_moments import (
-    Moments,
-    NewOutputs,
-    Task,
-    error_covariance,
-    moments_after,
-    output_covariance,
-    output_mean,
-    output_variance,
-    start_share,
-    weights_of,
-)
+from ...dynamics.linear.sgd_moments import Task, trained_moments, weights_of
 from ...dynamics.linear.sgd_solution import squared_covariance, status_of_steps
 from ...models.networks.network import AbstractNetwork
 from ..outputs.forecast_base import AbstractForecast
@@ -61,15 +49,21 @@ class StochasticForecast(AbstractForecast):
         self._pair, self._x, self._y, self._vector, self._x_new = pair, x, y, vector, x_new
         self.algorithm, self.theory = algorithm, theory
         start, train = pair.both(x, None)
-        weights = weights_of(algorithm, len(x), 1)
-        self._task = Task(train, -y, np.zeros_like(y), weights, start, drifting)
-        self._moments = moments_after(self._task, algorithm)
-        zero = np.zeros((len(x_new), y.shape[1]))
+        task = Task(
+            matrix=train,
+            error=-y,
+            drift=np.zeros_like(y),
+            weights=weights_of(algorithm, len(x), 1),
+            start=start,
+            drifting=drifting,
+        )
+        self._moments = trained_moments(task, algorithm)
         self._crossing = pair.both(x_new, x)
-        found = output_mean(NewOutputs(zero, zero, self._crossing[1], np.zeros((1, 1))), self._moments)
-        self.mean = found[:, 0] if vector else found
+        zero = np.zeros((len(x_new), y.shape[1]))
+        mean = self._moments.mean(zero, zero, self._crossing[1])
+        self.mean = mean[:, 0] if vector else mean
         before = 0.5 * float((y**2).sum() + y.shape[1] * np.trace(start))
-        self.loss = _mean_loss(self._task, self._moments)
+        self.loss = self._moments.loss()
         self.status = status_of_steps(algorithm, before, self.loss, y)
 
     def _trained(self) -> tuple[AbstractNetwork | None, np.ndarray]:
@@ -80,21 +74,15 @@ class StochasticForecast(AbstractForecast):
 
     @in_float64
     def _covariance(self) -> np.ndarray:
-        pairs = self._spread(output_covariance, *self._pair.both(self._x_new, None))
+        start, own = self._pair.both(self._x_new, None)
+        pairs = self._moments.covariance(self._crossing[1], own, (self._crossing[0], start))
         return squared_covariance(pairs, len(self._x_new), self._y.shape[1], self._vector)
 
     @in_float64
     def _variance(self) -> np.ndarray:
-        kernels = self._pair.start, self._pair.train
-        found = self._spread(output_variance, *(kernel.diag(self._x_new) for kernel in kernels))
-        return found[:, 0] if self._vector else found
-
-    def _spread(self, of: Callable[..., np.ndarray], start: np.ndarray, train: np.ndarray) -> np.ndarray:
-        """`of` the new outputs, from both kernels between them or their diagonals."""
-        zero = np.zeros((len(self._x_new), self._y.shape[1]))
-        share = float(start_share(self._moments.shift, self._task.drifting))
-        new = NewOutputs(zero, zero, self._crossing[1], train)
-        return of(new, self._moments, (self._crossing[0], start), share)
+        start, own = (kernel.diag(self._x_new) for kernel in (self._pair.start, self._pair.train))
+        variance = self._moments.variance(self._crossing[1], own, (self._crossing[0], start))
+        return variance[:, 0] if self._vector else variance
 
     @functools.cached_property
     def terms(self) -> tuple[np.ndarray, ...]:
@@ -126,8 +114,3 @@ def _require_forecast(pair: KernelPair, algorithm: SGD, drifting: bool) -> None:
             raise ValueError(
                 "`noise` needs a network in NTK scaling, whose `lr_factors()` are all 1: otherwise use nk.simulate."
             )
-
-
-def _mean_loss(task: Task, moments: Moments) -> float:
-    mean = task.error + task.matrix @ moments.a
-    return 0.5 * float((mean**2).sum() + np.einsum("iiaa->", error_covariance(task, moments)))

@@ -20,7 +20,7 @@ from ..._run.precision import in_float64
 from ..._run.unlocked import multiplied, solved
 from ...dynamics.algorithms.spectral import GradientFlow, SpectralAlgorithm
 from ...dynamics.linear.factor import AbstractFactor, Cholesky, Spectrum, spectrum
-from ...dynamics.linear.solution import Solution
+from ...dynamics.linear.solution import linear_solution
 from ..outputs.kernel_pair import KernelPair
 
 
@@ -46,7 +46,7 @@ class TrainedLaw:
         tangent, start = pair.held(x) if together else (pair.tangent(), None)
         if start is not None:
             self.start = start
-        self.solution = Solution(tangent, x, y, algorithm, vector)
+        self.solution = linear_solution(tangent, x, y, algorithm, vector)
 
     @functools.cached_property
     def start(self) -> np.ndarray:
@@ -61,7 +61,7 @@ class TrainedLaw:
         return found
 
     def factor(self, algorithm: SpectralAlgorithm) -> AbstractFactor:
-        """Cholesky while it serves, eigenvalues from the first time that needs them."""
+        """Cholesky where it serves, eigenvalues for times that need them."""
         return self.solution.factor_for(algorithm)
 
     def is_posterior(self, algorithm: SpectralAlgorithm) -> bool:
