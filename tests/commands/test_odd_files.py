@@ -107,9 +107,9 @@ def test_an_error_names_the_file_that_was_asked_for(monkeypatch):
 
 def test_what_a_killed_process_left_is_swept():
     code = (
-        "import os; from pathlib import Path; from nearkernel import _files\n"
-        "_files.os.fsync = lambda file: os.kill(os.getpid(), 9)\n"
-        "_files.write_alone(Path('model.nk'), bytes(1000))\n"
+        "import os; from pathlib import Path; from nearkernel._base import files\n"
+        "files.os.fsync = lambda file: os.kill(os.getpid(), 9)\n"
+        "files.write_alone(Path('model.nk'), bytes(1000))\n"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGKILL
     (left,) = os.listdir()
