@@ -42,4 +42,4 @@ class Sawtooth(Claim):
 
     figure = Figure("levels", "linear pieces on [0, 1]", xlabel="layers of two neurons", log="y")
     figure.pair()
-    figure.line(lambda data: 2 * data["theory"], ORANGE, "-", "line 2500", ls="--")
+    figure.line(lambda data: 2 * data["theory"], ORANGE, "--", "line 2500")
