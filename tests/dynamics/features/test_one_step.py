@@ -8,7 +8,6 @@ import pytest
 import nearkernel as nk
 from nearkernel.dynamics.features.last_layer import RidgeHead
 
-D = nk.dynamics
 KEY = jax.random.key(0)
 
 
