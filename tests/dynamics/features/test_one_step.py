@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from nearkernel.dynamics.features.last_layer import RidgeHead
 
-D = nk.dynamics
 KEY = jax.random.key(0)
 
 
@@ -111,7 +111,7 @@ def test_gradient_descent_ends_at_the_closed_form():
 
 def test_a_faint_ridge_holds_also_where_features_hardly_vary():
     """Eigenvalues far below the rounding of the largest still carry weight against a small ridge."""
-    found = D._head.RidgeHead(np.diag([1e8, 1.0, 1e-3]), np.ones((3, 1)))
+    found = RidgeHead(np.diag([1e8, 1.0, 1e-3]), np.ones((3, 1)))
     np.testing.assert_allclose(
         found.exact(1e-6)[:, 0], [1e-8, 1 / (1 + 1e-6), 1e-3 / (1e-6 + 1e-6)], rtol=1e-6
     )
