@@ -92,7 +92,7 @@ def test_errors_name_the_argument():
     wide = nk.MLP(2, (3,), 2, "tanh")
     with pytest.raises(ValueError, match=r"`model` must have one output; got 2"):
         nk.theory.output_modes(wide, wide.init(KEY), np.ones((1, 2)))
-    with pytest.raises(TypeError, match=r"`modes` must be an nk\.dynamics\.ModesResult; got float"):
+    with pytest.raises(TypeError, match=r"`modes` must be an nk\.results\.ModesResult; got float"):
         nk.theory.mode_catapult(1.0, 0.0, 0.1, 3)
     with pytest.raises(ValueError, match=r"`modes` must have the same number of slopes and curvatures"):
         nk.theory.mode_catapult(nk.results.ModesResult(0.0, np.ones(2), np.ones(3)), 0.0, 0.1, 3)
@@ -102,7 +102,7 @@ def test_errors_name_the_argument():
         nk.theory.step_change(lambda p: 0.0, net, params, np.ones((30, 2)), np.ones(30), nk.SGD(0.1, 15, 3))
     with pytest.raises(ValueError, match=r"`target` must have a mean Hessian of full rank"):
         nk.theory.one_step_bound(nk.theory.MultiIndexPolynomial(np.eye(1, 3), {(3,): 1.0}), 10, 10)
-    with pytest.raises(TypeError, match=r"`target` must be an nk\.models\.MultiIndexPolynomial; got int"):
+    with pytest.raises(TypeError, match=r"`target` must be an nk\.theory\.MultiIndexPolynomial; got int"):
         nk.theory.one_step_bound(3, 10, 10)
     with pytest.raises(ValueError, match=r"`queries` must be at least 1; got 0\.5"):
         nk.theory.query_bound(3, 2, 0.5)
