@@ -134,7 +134,7 @@ def test_bad_tasks_cost_one_line():
         sphere_task(nk.kernels.RBF(1.0), 5, [-1.0])
     with pytest.raises(TypeError, match="`kernel` must be a kernel"):
         sphere_task(3, 5, [1.0])
-    with pytest.raises(TypeError, match=r"`task` must be an nk\.statistics\.KernelTask"):
+    with pytest.raises(TypeError, match=r"`task` must be an nk\.forecasts\.KernelTask"):
         sample_law(3, [1])
     with pytest.raises(ValueError, match="`sizes` must be a vector of numbers greater than 0"):
         sample_law(POWER, [0])

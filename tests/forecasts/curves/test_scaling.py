@@ -59,7 +59,7 @@ def test_the_decay_of_a_users_own_spectrum():
 def test_bad_arguments_cost_one_line():
     with pytest.raises(ValueError, match="`source` must be greater than 1"):
         scaling_exponents(2.0, 0.5)
-    with pytest.raises(TypeError, match=r"`task` must be an nk\.statistics\.KernelTask"):
+    with pytest.raises(TypeError, match=r"`task` must be an nk\.forecasts\.KernelTask"):
         compute_optimal(1.5, [1e3])
     with pytest.raises(ValueError, match="`budgets` must be a vector of numbers greater than 1"):
         compute_optimal(power_law_task(1.5, 2.0), [0.5])

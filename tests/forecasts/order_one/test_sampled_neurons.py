@@ -200,6 +200,7 @@ def test_networks_of_layers_are_sampled_as_mlps():
             nk.forecast(other, x, y, flow, new, theory=nk.FiniteWidth())
 
 
+@pytest.mark.merge
 def test_neurons_are_added_until_errors_are_small():
     x, new = helpers.points(12, 4, 3), helpers.points(5, 4, 4)
     y = np.sin(x.sum(axis=1))

@@ -222,6 +222,7 @@ def test_a_pool_of_one_position_is_a_flattening():
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
+@pytest.mark.merge
 def test_networks_with_drawn_masks_agree():
     """Second moments of outputs over weights and masks, within 4.5 standard errors and 1 % for a width of 128."""
     wide = [

@@ -185,7 +185,7 @@ def test_zero_patches_are_no_trouble():
             (nk.CNN((9, 2), (6, 4), filter=2, padding="VALID", head="flatten"), (9, 2)),
             (nk.Transformer((5, 3), 12, 2, 2), (5, 3)),
         ),
-        2,
+        1,
     ),
     ids=("ResMLP", "CNN", "CNN of sequences", "Transformer"),
 )
