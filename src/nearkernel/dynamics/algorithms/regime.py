@@ -9,7 +9,8 @@ import numpy as np
 from ..._base.check import numeric, positive, targets
 from ..._base.result import Result
 from ...models.base import AbstractModel, require_model
-from ...models.networks.richness import hidden_widths, richness
+from ...models.networks.chain import chain_or_none
+from ...models.networks.richness import richness
 from ...models.networks.scaled import Scaled
 
 LAZY, RICH = 0.1, 0.3  # richness times targets: borders of the regimes, measured in the guide
@@ -96,22 +97,22 @@ def regime(model: AbstractModel, y: Any, correction: float | None = None) -> Reg
     left_out = (
         None if correction is None else float(positive(correction, "correction", zero=True, finite=False))
     )
-    widths = hidden_widths(inner)
-    gamma = richness(model) if widths is not None or left_out is None else None
+    chain = chain_or_none(inner)
+    gamma = richness(model) if chain or left_out is None else None
     strength = None if gamma is None else gamma * float(np.sqrt(np.mean(np.sum(columns**2, axis=1))))
     if strength is None or (left_out is not None and left_out > LARGE):
         assert left_out is not None
         name = _between(left_out, SMALL, LARGE)
     else:
         name = _between(strength, LAZY, RICH)
-    widths = widths or ()
+    widths = chain.widths if chain else ()
     aspect = math.fsum(1 / width for width in widths)
     return RegimeResult(name, gamma, strength, widths[-1] if widths else 0, aspect, left_out)
 
 
 def regime_of(model: AbstractModel | None, y: np.ndarray) -> RegimeResult | None:
     """The regime of a network that is trained on `y` (n, out); None where its richness is not known."""
-    if model is None or hidden_widths(model.model if isinstance(model, Scaled) else model) is None:
+    if model is None or chain_or_none(model.model if isinstance(model, Scaled) else model) is None:
         return None
     return regime(model, y)
 

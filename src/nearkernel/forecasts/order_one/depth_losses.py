@@ -14,7 +14,9 @@ from ..._base.check import inputs, positive, targets
 from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...dynamics.algorithms.spectral import GradientFlow, SpectralAlgorithm
+from ...models.networks.chain import chain_of
 from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
 from ...statistics.width.fluctuations import Fluctuations, fluctuations
 from .exact_training import ExactTraining
 from .forecast import FiniteForecast, require_order_one
@@ -46,7 +48,9 @@ class DepthLossesResult(Result, eqx.Module):
 
 
 @in_float64
-def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None = None) -> DepthLossesResult:
+def depth_losses(
+    net: AbstractNetwork, x: Any, y: Any, algorithm: SpectralAlgorithm | None = None
+) -> DepthLossesResult:
     """The expected loss, to order 1/width, of trained networks of every depth up to that of `net`.
 
     Each row is left out in turn and predicted by networks trained on the others.
@@ -54,8 +58,7 @@ def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None =
     **Arguments:** `net`, an `nk.MLP` whose hidden layers have equal widths, activations and variances; `x` (n, d), at
     most a dozen rows; `y` (n,) or (n, out); `algorithm`, same as `nk.forecast(..., order=1)`.
     """
-    if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
+    net = chain_of(net, "depth_losses").mlp()
     algorithm = GradientFlow() if algorithm is None else algorithm
     require_order_one(net, algorithm)
     if not net.uniform or len(set(net.widths)) != 1:

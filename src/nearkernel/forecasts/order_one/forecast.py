@@ -13,8 +13,8 @@ from ..._run.precision import in_float64
 from ...activations.base import AbstractActivation
 from ...activations.closed import PiecewiseLinear
 from ...dynamics.algorithms.spectral import GradientDescent, GradientFlow, SpectralAlgorithm
+from ...models.networks.chain import chain_of
 from ...models.networks.network import AbstractNetwork
-from ...statistics.width.stages import as_mlp, stages
 from ..outputs.expected_loss import ExpectedLoss, expected_loss
 from ..outputs.nearly_gaussian import NearlyGaussianOutputs, as_targets
 from ..outputs.with_regime import OfNetworks
@@ -88,7 +88,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
         self.algorithm, self._training = algorithm, training
         self._options = SampledNeurons() if options is None else options
         self.status = training.status(algorithm)
-        self.width, self.depth = training.width, len(stages(training.net, residual=True)) - 1
+        self.width, self.depth = training.width, len(chain_of(training.net, "order=1", residual=True).widths)
         self._finite = self.ok or math.isfinite(algorithm.end())
         law = training.law(algorithm) if self._finite else training.diverged()
         shape = training.shape
@@ -246,30 +246,29 @@ def training_of(
     points = len(x) + len(x_new)
     if points <= options.exact:
         return ExactTraining(net, x, y, vector, x_new)
-    chain = as_mlp(net)
-    if any(stage.activation.breaks for stage in stages(net, residual=True)[1:]):
+    chain = chain_of(net, "order=1", residual=True)
+    if any(each.breaks for each in chain.activations):
         raise ValueError(
             f"`order=1` at {points} points, more than `exact` = {options.exact}, needs activations whose derivatives "
             "are all continuous, such as gelu: use fewer points, or exact tensors with "
             f"`neurons=nk.forecasts.SampledNeurons(exact={points})`."
         )
-    if chain is None:
+    if chain.residual or not chain.widths:
         raise ValueError(
             f"`order=1` at {points} points, more than `exact` = {options.exact}, needs hidden layers without residual "
             f"blocks: use fewer points, or exact tensors with `neurons=nk.forecasts.SampledNeurons(exact={points})`."
         )
-    return SampledTraining(net, chain, x, y, vector, x_new, options)
+    return SampledTraining(net, chain.mlp(), x, y, vector, x_new, options)
 
 
 def require_order_one(net: AbstractNetwork, algorithm: SpectralAlgorithm) -> None:
     """Refuse networks and algorithms whose trained law is not known to order 1/width."""
     trainable(algorithm)
-    found = stages(net, residual=True)
-    if found[-1].skip is not None:
+    chain = chain_of(net, "order=1", residual=True)
+    if chain.stages[-1].skip is not None:
         raise ValueError("`order=1` needs a residual network that ends in an Activation and a Dense layer.")
-    used = [stage.activation for stage in found[1:]]
-    require_known_kinks(used)
-    if not all(each.smooth for each in used):
+    require_known_kinks(chain.activations)
+    if not all(each.smooth for each in chain.activations):
         raise ValueError(
             "`order=1` is for smooth activations: with a kink the mean of trained networks moves as width^(-1/2), not "
             "as 1/width; use `order=0.5`, or a smooth activation such as gelu."

@@ -8,12 +8,14 @@ import numpy as np
 import scipy.optimize
 import scipy.special as special
 
-from ..._base.check import inputs, positive, shown, targets, wholes
+from ..._base.check import inputs, positive, targets, wholes
 from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...dynamics.linear.factor import cholesky
 from ...kernels.wide.network import NNGP
+from ...models.networks.chain import chain_of
 from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
 from .matrix_scale import MatrixMixture, matrix_mixture
 from .scale_mixture import Mixture, is_homogeneous, mixture, scaled_process
 
@@ -152,7 +154,7 @@ class WidthEvidenceResult(Result, eqx.Module):
 
 @in_float64
 def width_evidence(
-    net: MLP, x: Any, y: Any, noise: float, widths: Any, depths: Any = (1,)
+    net: AbstractNetwork, x: Any, y: Any, noise: float, widths: Any, depths: Any = (1,)
 ) -> WidthEvidenceResult:
     """The log evidence of each width and depth, from the distribution of the kernel's scale.
 
@@ -162,10 +164,9 @@ def width_evidence(
     widths, depths = wholes(widths, "widths"), wholes(depths, "depths")
     if not widths or not depths:
         raise ValueError("`widths` and `depths` must each contain at least one number.")
-    if not isinstance(net, MLP) or not net.uniform:
-        raise TypeError(
-            f"`net` must be an nk.MLP whose layers have equal activations and variances; got {shown(net)}."
-        )
+    net = chain_of(net, "width_evidence", mean_field=True).mlp()
+    if not net.uniform:
+        raise ValueError("`net` must have the same activation and variances in all layers.")
     x = inputs(x, "x", net.in_dim)
     rows, infinite = [], []
     for depth in depths:
@@ -186,8 +187,7 @@ def _infinite(net: MLP, x: np.ndarray, y: np.ndarray, noise: float) -> float:
 
 
 def _checked(net: Any, widths: Any) -> tuple[MLP, tuple[int, ...]]:
-    if not isinstance(net, MLP):
-        raise TypeError(f"`kernel` must be an nk.MLP if `widths` are given; got {shown(net)}.")
+    net = chain_of(net, "widths", "kernel` with `widths", mean_field=True).mlp()
     chosen = wholes(widths, "widths")
     if len(chosen) != len(net.widths):
         raise ValueError(

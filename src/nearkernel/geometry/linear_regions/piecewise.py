@@ -12,8 +12,10 @@ from ..._run.precision import in_float64
 from ...activations.closed import PiecewiseLinear
 from ...models.layers.activation import Activation
 from ...models.layers.base import AbstractPiecewiseLayer
+from ...models.layers.dense import Dense
+from ...models.networks.chain import chain_of
 from ...models.networks.mlp import MLP
-from ...models.networks.network import Network, leaves, missing
+from ...models.networks.network import AbstractNetwork, leaves, missing
 from ...models.params import checked_params
 
 EPS = float(np.finfo(np.float64).eps)
@@ -45,39 +47,28 @@ class Layers(NamedTuple):
         return self._replace(weights=[first[1], *self.weights[1:]], biases=[first[0], *self.biases[1:]])
 
 
-def require_piecewise_linear(net: Any) -> None:
-    """Raises unless `net` is an `nk.MLP` whose activation is linear on both sides of its only kink, at zero."""
-    if not isinstance(net, MLP):
+def piecewise_linear_mlp(net: Any, verb: str) -> MLP:
+    """The MLP of the law of `net`, whose activation must be linear on both sides of its only kink, at zero."""
+    mlp = chain_of(net, verb, mean_field=True).mlp()
+    if not isinstance(mlp.activation, PiecewiseLinear):
+        raise TypeError(
+            '`net` must have a piecewise linear activation, "relu", "leaky_relu(slope)", "abs" or "linear", '
+            f"by name; got {type(mlp.activation).__name__}: other networks have no linear regions."
+        )
+    return mlp
+
+
+@in_float64
+def layers_of(net: Any, params: Any) -> Layers:
+    """A network with its parameters, as a function of inputs in rows: what stands between two activations, as one
+    matrix.
+    """
+    if not isinstance(net, AbstractNetwork):
         raise TypeError(
             f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}: "
             'copy its weights into an nk.MLP with parametrization="standard".'
         )
-    if not isinstance(net.activation, PiecewiseLinear):
-        raise TypeError(
-            '`net` must have a piecewise linear activation, "relu", "leaky_relu(slope)", "abs" or "linear", '
-            f"by name; got {type(net.activation).__name__}: other networks have no linear regions."
-        )
-
-
-def layers_of(net: Any, params: Any) -> Layers:
-    """A network with its parameters, as a function of inputs in rows."""
-    if not isinstance(net, Network):
-        require_piecewise_linear(net)
     params = checked_params(net, params)
-    if isinstance(net, Network):
-        return _sequence(net, params)
-    weights, biases = [], []
-    for layer, entry in enumerate(params):
-        weight, bias = (numeric(entry[name], "params") for name in ("weight", "bias"))
-        weight_scale, bias_scale = (float(scale) for scale in net.scales(layer))
-        weights.append(weight_scale * weight)
-        biases.append(bias_scale * bias)
-    return Layers(weights, biases, float(net.activation.right), float(net.activation.left))
-
-
-@in_float64
-def _sequence(net: Network, params: Any) -> Layers:
-    """Of a network made of layers: what stands between two activations, as one matrix."""
     found = missing(net.layers, AbstractPiecewiseLayer)
     if found:
         raise TypeError(
@@ -122,6 +113,10 @@ class Affine(NamedTuple):
 
     def matrix(self) -> tuple[np.ndarray, np.ndarray]:
         """(inputs, outputs) and (outputs,)."""
+        if len(self.layers) == len(self.shape) == 1 and isinstance(self.layers[0][0], Dense):
+            [(dense, own)] = self.layers
+            weight_scale, bias_scale = (float(scale) for scale in dense.scales(*self.shape))
+            return weight_scale * np.asarray(own["weight"]), bias_scale * np.asarray(own["bias"])
         zero = jnp.zeros(math.prod(self.shape))
         return np.asarray(jax.jacfwd(self.outputs)(zero)).T, np.asarray(self.outputs(zero))
 
