@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import activations
 from ..._base.check import inputs
+from ..._run.precision import in_float64
 from ...activations.base import AbstractActivation
 from ..base import Params
 from ..containers.branches import Residual
@@ -135,6 +136,7 @@ class Chain:
             stage.of_unit_variance(own) for stage, own in zip(self.stages, self.entries(params), strict=True)
         ]
 
+    @in_float64
     def params(self, entries: list[Entry]) -> Params:
         """The parameters of the network, from those of each stage."""
         found: Params = self.net.parameter_shapes()
