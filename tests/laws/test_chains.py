@@ -16,7 +16,7 @@ T = nk.theory
 
 OF_LAYERS = {
     "richness": lambda net, _: nk.richness(net),
-    "regime": lambda net, _: nk.dynamics.regime(net, Y).strength,
+    "regime": lambda net, _: nk.regime(net, Y).strength,
     "propagate": lambda net, _: nk.propagate(net, X[:2], order=1),
     "observables": lambda net, theta: T.observables(net, X[:2], ["four_point", "ntk_variance_a"])(theta),
     "average_variance": lambda net, _: T.average_variance(net, X[:1], np.sin, 2),

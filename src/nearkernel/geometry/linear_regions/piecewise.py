@@ -1,6 +1,7 @@
 """A piecewise linear network as plain matrices, for cutting lines and planes."""
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -10,10 +11,11 @@ import numpy as np
 from ..._base.check import numeric
 from ..._run.precision import in_float64
 from ...activations.closed import PiecewiseLinear
+from ...models.containers.sequential import Sequential
 from ...models.layers.activation import Activation
-from ...models.layers.base import AbstractPiecewiseLayer
+from ...models.layers.base import AbstractLayer, AbstractPiecewiseLayer
 from ...models.layers.dense import Dense
-from ...models.networks.chain import chain_of
+from ...models.networks.chain import affine, chain_of
 from ...models.networks.mlp import MLP
 from ...models.networks.network import AbstractNetwork, leaves, missing
 from ...models.params import checked_params
@@ -60,21 +62,18 @@ def piecewise_linear_mlp(net: Any, verb: str) -> MLP:
 
 @in_float64
 def layers_of(net: Any, params: Any) -> Layers:
-    """A network with its parameters, as a function of inputs in rows: what stands between two activations, as one
-    matrix.
-    """
+    """A network with its parameters, as a function of inputs in rows; layers between activations as one matrix."""
     if not isinstance(net, AbstractNetwork):
         raise TypeError(
             f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}: "
             'copy its weights into an nk.MLP with parametrization="standard".'
         )
-    params = checked_params(net, params)
     found = missing(net.layers, AbstractPiecewiseLayer)
     if found:
         raise TypeError(
             f"`{found[0]}`, {found[1]!r}, is not piecewise linear: the network has no linear regions."
         )
-    shape, rest, parts = net.in_shape, iter(params), [Affine([], net.in_shape)]
+    shape, parts = net.in_shape, [Affine([], net.in_shape)]
     slopes: set[tuple[float, float]] = set()
     for k, layer in enumerate(net.layers.layers):
         if isinstance(layer, Activation):
@@ -90,35 +89,30 @@ def layers_of(net: Any, params: Any) -> Layers:
                 f"`layers[{k}]`, {layer!r}, contains an activation; only plain sequences of layers are supported."
             )
         else:
-            parts[-1].layers.append((layer, next(rest) if layer.has_params() else None))
+            parts[-1].layers.append(layer)
         shape = layer.shape(shape)
     if len(slopes) > 1:
         raise TypeError("`net` must have the same activation in all layers.")
     right, left = next(iter(slopes), (1.0, 1.0))
-    weights, biases = zip(*(part.matrix() for part in parts), strict=True)
+    rest = iter(checked_params(net, params))
+    weights, biases = zip(*(part.matrix(rest) for part in parts), strict=True)
     return Layers(list(weights), list(biases), right, left)
 
 
 class Affine(NamedTuple):
-    """Layers without activations, each with its parameters, and the shape of what enters."""
+    """Layers without activations, and the shape of what enters."""
 
-    layers: list[tuple[Any, Any]]
+    layers: list[AbstractLayer]
     shape: tuple[int, ...]
 
-    def outputs(self, flat: Any) -> Any:
-        x = flat.reshape(1, *self.shape)
-        for layer, own in self.layers:
-            x = layer(own, x)
-        return x.ravel()
-
-    def matrix(self) -> tuple[np.ndarray, np.ndarray]:
-        """(inputs, outputs) and (outputs,)."""
-        if len(self.layers) == len(self.shape) == 1 and isinstance(self.layers[0][0], Dense):
-            [(dense, own)] = self.layers
-            weight_scale, bias_scale = (float(scale) for scale in dense.scales(*self.shape))
-            return weight_scale * np.asarray(own["weight"]), bias_scale * np.asarray(own["bias"])
-        zero = jnp.zeros(math.prod(self.shape))
-        return np.asarray(jax.jacfwd(self.outputs)(zero)).T, np.asarray(self.outputs(zero))
+    def matrix(self, params: Iterator[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """(inputs, outputs) and (outputs,), with the next of `params`."""
+        own = [next(params) for layer in self.layers if layer.has_params()]
+        if len(self.layers) == len(self.shape) == 1 and isinstance(self.layers[0], Dense):
+            return affine(self.layers[0], own[0], self.shape[0])
+        sequence, zero = Sequential(self.layers), jnp.zeros(math.prod(self.shape))
+        outputs = lambda flat: sequence(own, flat.reshape(1, *self.shape)).ravel()
+        return np.asarray(jax.jacfwd(outputs)(zero)).T, np.asarray(outputs(zero))
 
 
 def two_points(start: Any, end: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:

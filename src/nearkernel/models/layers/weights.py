@@ -52,7 +52,7 @@ class AbstractAffine(AbstractWeights):
 
     @abc.abstractmethod
     def fan_in(self, channels: int) -> int:
-        """How many numbers an output is a sum over, for inputs of so many `channels`."""
+        """The length of the sum that makes an output, for inputs of so many `channels`."""
 
     @abc.abstractmethod
     def scales(self, channels: int) -> tuple[Any, Any]:

@@ -66,9 +66,7 @@ class Stage(NamedTuple):
         return (self.weight_var / self.fan_in) ** 0.5 if self.dense.parametrization == "standard" else 1.0
 
     def affine(self, entry: Entry) -> tuple[np.ndarray, np.ndarray]:
-        """W (fan_in, fan_out) and b (fan_out,) with their factors."""
-        weight_scale, bias_scale = (float(scale) for scale in self.dense.scales(self.fan_in))
-        return weight_scale * np.asarray(entry["weight"]), bias_scale * np.asarray(entry["bias"])
+        return affine(self.dense, entry, self.fan_in)
 
     def apply(self, entry: Entry, s: jax.Array) -> jax.Array:
         """W s + b of parameters of unit variance."""
@@ -216,6 +214,12 @@ def chain_or_none(net: Any) -> Chain | None:
         return _read(net, False) if isinstance(net, AbstractNetwork) else None
     except _NoChainError:
         return None
+
+
+def affine(dense: Dense, entry: Entry, fan_in: int) -> tuple[np.ndarray, np.ndarray]:
+    """W (fan_in, fan_out) and b (fan_out,) of a layer, with their factors."""
+    weight_scale, bias_scale = (float(scale) for scale in dense.scales(fan_in))
+    return weight_scale * np.asarray(entry["weight"]), bias_scale * np.asarray(entry["bias"])
 
 
 class _NoChainError(Exception):
