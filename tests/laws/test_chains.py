@@ -18,7 +18,7 @@ OF_LAYERS = {
     "richness": lambda net, _: nk.richness(net),
     "regime": lambda net, _: nk.regime(net, Y).strength,
     "propagate": lambda net, _: nk.propagate(net, X[:2], order=1),
-    "observables": lambda net, theta: T.observables(net, X[:2], ["four_point", "ntk_variance_a"])(theta),
+    "observables": lambda net, theta: _observed(net, theta),
     "average_variance": lambda net, _: T.average_variance(net, X[:1], np.sin, 2),
     "gradient_spread": lambda net, _: T.gradient_spread(net, X),
     "gaussianity": lambda net, _: T.gaussianity(net, X, 50, 0),
@@ -67,6 +67,11 @@ def _entries(net, tree):
 def _of_theory(result):
     """Draws of a network made of layers are others than those of the MLP."""
     return result.predicted, result.expected
+
+
+def _observed(net, theta):
+    with jax.enable_x64(True):
+        return T.observables(net, X[:2], ["four_point", "ntk_variance_a"])(theta)
 
 
 def layered(mlp):

@@ -15,9 +15,10 @@ from ...models.containers.sequential import Sequential
 from ...models.layers.activation import Activation
 from ...models.layers.base import AbstractLayer, AbstractPiecewiseLayer
 from ...models.layers.dense import Dense
-from ...models.networks.chain import affine, chain_of
+from ...models.networks.chain import chain_of
 from ...models.networks.mlp import MLP
 from ...models.networks.network import AbstractNetwork, leaves, missing
+from ...models.networks.stage import affine
 from ...models.params import checked_params
 
 EPS = float(np.finfo(np.float64).eps)
@@ -79,7 +80,8 @@ def layers_of(net: Any, params: Any) -> Layers:
         if isinstance(layer, Activation):
             if not isinstance(layer.function, PiecewiseLinear):
                 raise TypeError(
-                    f'`layers[{k}]` must be "relu", "leaky_relu(slope)", "abs" or "linear", by name; got {layer!r}: '
+                    f'`layers[{k}]` must have a piecewise linear activation, "relu", "leaky_relu(slope)", "abs" or '
+                    f'"linear", by name; got {layer!r}: '
                     "other networks have no linear regions."
                 )
             slopes.add((float(layer.function.right), float(layer.function.left)))

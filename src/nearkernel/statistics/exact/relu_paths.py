@@ -25,8 +25,11 @@ def homogeneous(net: AbstractNetwork, verb: str, what: str) -> tuple[Chain, Piec
 def without_biases(net: AbstractNetwork, verb: str, what: str) -> tuple[Chain, PiecewiseLinear]:
     """The same, if also all biases are 0."""
     chain, activation = homogeneous(net, verb, what)
-    if any(stage.bias_var for stage in chain.stages):
-        raise ValueError(f"`bias_var` must be 0: {what[0].lower()}{what[1:]} is known only without biases.")
+    biased = [stage.bias_var for stage in chain.stages if stage.bias_var]
+    if biased:
+        raise ValueError(
+            f"`bias_var` must be 0: {what[0].lower()}{what[1:]} is known only without biases; got {biased[0]:g}."
+        )
     return chain, activation
 
 

@@ -14,8 +14,9 @@ from ...activations.averages.series import Series
 from ...activations.base import AbstractActivation
 from ...activations.closed import PiecewiseLinear
 from ...kernels.wide.network import layer_kernels
-from ...models.networks.chain import Chain, Stage, chain_of
+from ...models.networks.chain import Chain, chain_of
 from ...models.networks.network import AbstractNetwork
+from ...models.networks.stage import Stage
 from ..averages.base import Averages, Wanted, multisets
 from ..averages.kinked import Kinked
 from ..averages.piecewise import Pieces

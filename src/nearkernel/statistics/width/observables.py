@@ -21,8 +21,9 @@ from jax.flatten_util import ravel_pytree
 from ..._base.check import inputs, one_of, shown, wholes
 from ..._run.precision import in_float64
 from ...kernels.wide.network import layer_kernels
-from ...models.networks.chain import Chain, Stage, chain_of
+from ...models.networks.chain import Chain, chain_of
 from ...models.networks.network import AbstractNetwork
+from ...models.networks.stage import Stage
 from ..measuring import Estimate
 from .fluctuations import FIELDS
 from .recursion import DDNTK_TENSORS, DNTK_TENSORS

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._run.executor import in_order
 from ..._run.memory import cores
-from ...models.networks.chain import Stage
+from ...models.networks.stage import Stage
 from ..averages.base import Wanted, multisets
 from ..averages.quadrature import Smooth
 from .cost_estimate import announce_price
