@@ -1,4 +1,4 @@
-"""One stage of a network that is a chain: weights, and the activation before them."""
+"""A stage of a chain: weights, and the activation before them."""
 
 from typing import Any, NamedTuple
 
