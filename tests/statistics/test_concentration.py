@@ -149,7 +149,7 @@ def test_suprema_are_found():
         ),
         (
             lambda: nk.theory.concentration(nk.MLP(4, (3, 3), 1, "tanh"), X),
-            "with one hidden layer: neurons of deeper layers",
+            "`net` must have one hidden layer: neurons of deeper layers",
         ),
         (
             lambda: nk.theory.smallest_eigenvalue(nk.MLP(4, (), 1), X),

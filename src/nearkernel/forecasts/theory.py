@@ -10,16 +10,15 @@ import numpy as np
 from .._base.check import shown
 from .._base.keys import Key
 from .._base.result import Result
-from ..activations.base import AbstractActivation
 from ..activations.closed import PiecewiseLinear
 from ..dynamics.algorithms.losses import AbstractLoss
 from ..dynamics.algorithms.sgd import SGD
 from ..dynamics.algorithms.spectral import AbstractAlgorithm, GradientDescent, GradientFlow, SpectralAlgorithm
 from ..kernels.base import AbstractKernel
 from ..models.expansion.features import FeatureModel
+from ..models.networks.chain import chain_of
 from ..models.networks.network import AbstractNetwork
 from ..models.networks.scaled import Scaled
-from ..statistics.width.stages import stages
 from .outputs.forecast_base import AbstractForecast
 
 P = TypeVar("P", bound=Result, covariant=True)
@@ -138,10 +137,10 @@ class Needs:
             return None
         assert problem.net is not None
         residual = self.layers == "residual"
-        chain = stages(problem.net, f"theory={name}", residual, instead="theory=nk.InfiniteWidth()")
-        if chain[-1].skip is not None:
+        chain = chain_of(problem.net, f"theory={name}", residual=residual)
+        if chain.stages[-1].skip is not None:
             return "a residual network that ends in an Activation and a Dense layer; got one that ends in a block"
-        used: list[AbstractActivation] = [stage.activation for stage in chain[1:]]
+        used = chain.activations
         for each in used:
             if each.kinks and not isinstance(each, PiecewiseLinear) and self.activations != "any":
                 places = ", ".join(f"{at:g}" for at in each.kinks)

@@ -15,7 +15,7 @@ from .._base.types import Array, ArrayLike, Number
 from .._run.memory import require_fits, rows_that_fit
 from .._run.precision import drawing, in_float64, working_dtype
 from ..models.expansion.features import checked_features, require_features, require_finite_features
-from ..models.layers.dense import bias_variance, weight_variance
+from ..models.layers.weights import bias_variance, weight_variance
 from .base import AbstractKernel
 
 _ROWS = 16

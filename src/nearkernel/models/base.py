@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._base.check import inputs, numeric, same_dim
+from .._base.check import inputs, numeric
 from .._base.keys import Key
 from .._base.types import ArrayLike, Float, Num
 from .._run.precision import Portable, in_float64, is_traced, working_dtype
@@ -73,15 +73,15 @@ def in_one_dtype(params: Params, x: jax.Array) -> tuple[Params, jax.Array]:
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), params), x.astype(dtype)
 
 
-def rows_of(x: Any, dim: int | None = None) -> jax.Array:
-    """`x` as `at_least_float` makes it, refused unless it is (n, d) with d = `dim`."""
+def rows_of(x: Any, dim: int | tuple[int, ...] | None = None) -> jax.Array:
+    """`x` as `at_least_float` makes it, refused unless it is (n, d) with d = `dim`, or of another shape (n, *dim)."""
     if not is_traced(x):
         inputs(x, "x", dim)
-    found = at_least_float(x)
-    if found.ndim != 2:
-        raise ValueError(f"`x` must have shape (n, d); got {found.shape}.")
-    same_dim(found, "x", dim)
-    return found
+    rows, wanted = at_least_float(x), dim if isinstance(dim, tuple) else (dim,)
+    if rows.shape[1:] != wanted and (dim or rows.ndim != 2):
+        shape = ", ".join(["n", *("d" if each is None else str(each) for each in wanted)])
+        raise ValueError(f"`x` must have shape ({shape}); got {rows.shape}.")
+    return rows
 
 
 @in_float64

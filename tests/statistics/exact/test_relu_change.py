@@ -62,7 +62,8 @@ def test_it_is_of_order_depth_over_width():
 
 def test_errors_name_the_argument():
     with pytest.raises(
-        ValueError, match=r"`bias_var` must be 0: the change is known only without biases; got 0\.1"
+        ValueError,
+        match=r"`bias_var` must be 0: the change of the tangent kernel is known only without biases; got 0\.1",
     ):
         nk.theory.relu_ntk_change(nk.MLP(3, (4,), bias_var=0.1), np.ones((1, 3)))
     with pytest.raises(ValueError, match=r"`net` must have one output and parametrization=\"ntk\""):

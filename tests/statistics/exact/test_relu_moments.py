@@ -80,7 +80,7 @@ def test_symmetric_weights_have_their_moments(kurtosis):
             "`kurtosis` must be from 1 to 1e6; got 0.5",
         ),
         (lambda: nk.models.symmetric_init(nk.MLP(2, (3,)), 0, 1.0), "greater than 1 and at most 1e6; got 1"),
-        (lambda: nk.models.symmetric_init(3, 0), "`net` must be an nk.MLP; got 3"),
+        (lambda: nk.models.symmetric_init(3, 0), "`net` must be an nk.MLP or nk.Network; got int"),
     ],
 )
 def test_bad_input_gets_one_clear_line(call, message):

@@ -220,7 +220,7 @@ def test_moments_of_a_deeper_tangent_kernel():
             lambda: nk.theory.input_gradient(nk.MLP(2, (3,), 1, "abs")),
             "the activation of `net` is not zero for z < 0",
         ),
-        (lambda: nk.theory.input_gradient("net"), "`net` must be an nk.MLP; got str"),
+        (lambda: nk.theory.input_gradient("net"), "`net` must be an nk.MLP or nk.Network; got str"),
         (
             lambda: nk.theory.input_gradient(nk.MLP(2, (3,), 1, "relu"), 3),
             "`coordinates` must be at most 2, the number of inputs of `net`; got 3",

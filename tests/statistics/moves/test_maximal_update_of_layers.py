@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.models.networks.maximal_update import widened
 from nearkernel.models.networks.network import leaves as layer_leaves
 from support.cases import few
 
@@ -117,7 +116,7 @@ def test_matrices_of_attention_are_hidden_layers(scaling):
         found = next(filter(attends, jax.tree.leaves(model.lr_factors(optimizer), is_leaf=attends)))
         assert found.keys() == names | {"bias"} and found["bias"] == pytest.approx(bias)
         assert [found[name] for name in names] == pytest.approx([hidden] * len(names))
-    wide = widened(model.net, 2)
+    wide = model.net.widened(lambda own: 2 * own)
     attention = next(layer for layer in layer_leaves(wide.layers) if isinstance(layer, L.Attention))
     assert (attention.heads, attention.head_dim) == ((6, 4) if scaling == "sqrt" else (2, 24))
 

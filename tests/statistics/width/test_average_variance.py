@@ -27,7 +27,7 @@ def test_averages_vary_as_theory_says(function):
 
 def test_errors_name_the_argument():
     A = nk.theory.average_variance
-    with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP; got int"):
+    with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP or nk\.Network; got int"):
         A(3, X, np.cos)
     with pytest.raises(ValueError, match=r"`x` must be one input, \(1, d\); got 2 inputs"):
         A(NET, np.ones((2, 3)), np.cos)

@@ -7,10 +7,10 @@ import pytest
 
 import nearkernel as nk
 from nearkernel._run.precision import in_float64
+from nearkernel.models.networks.chain import chain_of
 from nearkernel.statistics.width.fluctuations import FIELDS
 from nearkernel.statistics.width.observables import _hidden
 from nearkernel.statistics.width.residual_blocks import Paths
-from nearkernel.statistics.width.stages import entries, stages
 from support import helpers
 from support.cases import few
 
@@ -33,7 +33,7 @@ def network(width, blocks=2, activation="tanh", inner=None, out=1):
 
 @in_float64
 def by_paths(net, x):
-    return Paths(stages(net, residual=True), x).tensors()
+    return Paths(chain_of(net, "order=1", residual=True).stages, x).tensors()
 
 
 def test_paths_of_one_layer_are_the_recursion():
@@ -84,8 +84,9 @@ def test_tangent_kernels_of_drawn_networks(inner):
     net = network(6, inner=inner)
     cut = nk.Network(3, net.layers.layers[:2])
     params = net.init(jax.random.key(1))
-    found = stages(net, residual=True)
-    z, h = _hidden(found, entries(found, params), jnp.asarray(X), True)
+    chain = chain_of(net, "order=1", residual=True)
+    found = chain.stages
+    z, h = _hidden(found, chain.unit_entries(params), jnp.asarray(X), True)
     np.testing.assert_allclose(z, cut(params[:-1], X), rtol=1e-10)
     derivatives = jax.tree.leaves(jax.jacobian(lambda p: cut(p, X))(params[:-1]))
     flat = jnp.concatenate([d.reshape(*z.shape, -1) for d in derivatives], axis=-1)

@@ -10,7 +10,8 @@ from ..._base.result import Result
 from ..._base.rooms import public_object
 from ..._base.types import ArrayLike
 from ...models.base import AbstractModel, require_model
-from ...models.networks.richness import has_kinked_activation, hidden_widths, richness
+from ...models.networks.chain import chain_or_none
+from ...models.networks.richness import richness
 from ...models.networks.scaled import Scaled
 
 LAZY, RICH = 0.1, 0.3  # richness times targets: borders of the regimes, measured in the guide
@@ -114,23 +115,23 @@ def regime(model: AbstractModel, y: ArrayLike, correction: float | None = None) 
     left_out = (
         None if correction is None else float(positive(correction, "correction", zero=True, finite=False))
     )
-    hidden = widths = hidden_widths(inner)
-    gamma = richness(model) if widths is not None or left_out is None else None
+    chain = chain_or_none(inner)
+    gamma = richness(model) if chain or left_out is None else None
     strength = None if gamma is None else gamma * float(np.sqrt(np.mean(np.sum(columns**2, axis=1))))
     if strength is None or (left_out is not None and left_out > LARGE):
         assert left_out is not None
         name = _between(left_out, SMALL, LARGE)
     else:
         name = _between(strength, LAZY, RICH)
-    widths = widths or ()
+    widths = chain.widths if chain else ()
     aspect = math.fsum(1 / width for width in widths)
-    kinked = None if hidden is None else has_kinked_activation(inner)
+    kinked = None if chain is None else not all(each.smooth for each in chain.activations)
     return RegimeResult(name, gamma, strength, widths[-1] if widths else 0, aspect, left_out, kinked)
 
 
 def regime_of(model: AbstractModel | None, y: np.ndarray) -> RegimeResult | None:
     """The regime of a network that is trained on `y` (n, out); None where its richness is not known."""
-    if model is None or hidden_widths(model.model if isinstance(model, Scaled) else model) is None:
+    if model is None or chain_or_none(model.model if isinstance(model, Scaled) else model) is None:
         return None
     return regime(model, y)
 

@@ -12,7 +12,8 @@ from ...activations.closed import PiecewiseLinear
 from ...kernels.function_space.positivity import KernelLike, positive_gram
 from ...kernels.function_space.rkhs import RKHSFunction
 from ...models.base import Params
-from ...models.networks.mlp import MLP
+from ...models.networks.chain import chain_of
+from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
 from .margin import max_margin, signs_of
 
@@ -65,7 +66,7 @@ def kernel_margin(
 
 
 @in_float64
-def normalized_margin(net: MLP, params: Params, x: ArrayLike, labels: ArrayLike) -> float:
+def normalized_margin(net: AbstractNetwork, params: Params, x: ArrayLike, labels: ArrayLike) -> float:
     r"""The normalized margin $\min_i y_i z(x_i) / \lVert\theta\rVert^k$ of a network of homogeneity degree $k$.
 
     It does not change when the weights are rescaled. Once the data are separated, gradient flow on an exponential or
@@ -74,20 +75,21 @@ def normalized_margin(net: MLP, params: Params, x: ArrayLike, labels: ArrayLike)
     **Arguments:** `net`, an `nk.MLP` with one output and ReLU-like activations (its degree is its number of layers);
     `params`, with biases 0 or `bias_var` = 0 in "ntk" scaling; `x` (n, d); `labels` (n,), two values.
     """
-    if not isinstance(net, MLP) or net.out_dim != 1:
-        raise ValueError("`net` must be an nk.MLP with one output.")
-    if not all(isinstance(each, PiecewiseLinear) for each in net.activations):
+    chain = chain_of(net, "normalized_margin", mean_field=True)
+    if chain.out_dim != 1:
+        raise ValueError(f"`net` must have one output; got {chain.out_dim}.")
+    if not all(isinstance(each, PiecewiseLinear) for each in chain.activations):
         raise ValueError("`net` must have relu-like activations: others are not homogeneous.")
     params = checked_params(net, params)
-    x = inputs(x, "x", net.in_dim)
+    x = chain.inputs(x)
     signs = signs_of(labels, len(x))
-    shifts = [float(net.scales(layer)[1]) * np.abs(entry["bias"]).max() for layer, entry in enumerate(params)]
-    if max(shifts) > 0:
+    own = chain.entries(params)
+    if any(np.any(stage.affine(entry)[1]) for stage, entry in zip(chain.stages, own, strict=True)):
         raise ValueError(
             "`params` must have biases 0: a network with biases is not homogeneous in its weights."
         )
-    square = sum(float(np.sum(np.asarray(entry["weight"]) ** 2)) for entry in params)
-    return float(np.min(signs * np.asarray(_outputs(net, params, x))) / square ** (len(params) / 2))
+    square = sum(float(np.sum(np.asarray(entry["weight"]) ** 2)) for entry in own)
+    return float(np.min(signs * np.asarray(_outputs(net, params, x))) / square ** (len(own) / 2))
 
 
 _outputs = jax.jit(lambda net, params, x: net(params, x)[:, 0])

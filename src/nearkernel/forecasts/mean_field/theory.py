@@ -12,10 +12,10 @@ from ...dynamics.algorithms.losses import require_loss
 from ...dynamics.algorithms.sgd import SGD
 from ...dynamics.algorithms.spectral import GradientFlow
 from ...dynamics.simulation.simulate import require_batches
+from ...models.networks.chain import chain_or_none
 from ...models.networks.mlp import MLP
 from ...models.networks.network import AbstractNetwork
 from ...models.networks.scaled import Scaled
-from ...statistics.width.stages import as_mlp
 from ..theory import AbstractTheory, Needs
 from ..theory import Problem as Posed
 from .forecast import RichForecast
@@ -102,23 +102,22 @@ class MeanField(AbstractTheory[RichForecast]):
 
 def _mean_field(net: AbstractNetwork | None) -> tuple[MLP, float]:
     """A network with parametrization "mean_field", and how many times it `net` is."""
-    if isinstance(net, MLP) and net.mean_field:
-        return net, 1.0
-    mup = isinstance(net, MLP) and net.parametrization == "mup"  # its rates differ from layer to layer
-    chain = None if net is None or net.mean_field or mup else as_mlp(net)
-    if chain is None:
+    chain = chain_or_none(net)
+    mup = isinstance(net, MLP) and net.maximal  # its rates differ from layer to layer
+    if chain is None or not chain.widths or mup or len(chain.net.in_shape) > 1:
         raise TypeError(
             "`problem` must be an nk.MLP, or Dense and Activation in turn, with a hidden layer, or an nk.Scaled of "
             f"one; got {type(net).__name__}."
         )
-    layers = [chain.dense(k) for k in range(len(chain.widths) + 1)]
+    if chain.net.mean_field:
+        return chain.mlp(), 1.0
     wide = MLP(
         chain.in_dim,
         chain.widths,
         chain.out_dim,
         chain.activations,
-        weight_var=[float(layer.weight_var) for layer in layers],
-        bias_var=[float(layer.bias_var) for layer in layers],
+        weight_var=[stage.weight_var for stage in chain.stages],
+        bias_var=[stage.bias_var for stage in chain.stages],
         parametrization="mean_field",
     )
     return wide, math.sqrt(chain.widths[-1])

@@ -5,7 +5,7 @@ from typing import ClassVar
 import equinox as eqx
 import numpy as np
 
-from ...statistics.width.stages import as_mlp
+from ...models.networks.chain import chain_of
 from ..neuron_sampling import check_settings
 from ..theory import AbstractTheory, Needs, Problem
 from .forecast import KinkForecast, warned
@@ -39,7 +39,6 @@ class Kinks(AbstractTheory[KinkForecast]):
 
     def forecast(self, problem: Problem, x_new: np.ndarray) -> KinkForecast:
         assert problem.net is not None
-        net = as_mlp(problem.net)
-        assert net is not None  # a chain without hidden layers has no kink
+        net = chain_of(problem.net, "theory=nk.Kinks()").mlp()
         crossings = Crossings(net, problem.x, problem.columns(net.out_dim), problem.vector, x_new, self)
         return warned(KinkForecast(crossings, problem.plain))

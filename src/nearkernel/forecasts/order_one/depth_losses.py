@@ -15,7 +15,9 @@ from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...dynamics.algorithms.losses import Squared
 from ...dynamics.algorithms.spectral import GradientDescent, GradientFlow, SpectralAlgorithm
+from ...models.networks.chain import chain_of
 from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
 from ...statistics.width.fluctuations import Fluctuations, fluctuations
 from ..theory import Problem
 from .exact_training import ExactTraining
@@ -49,7 +51,9 @@ class DepthLossesResult(Result, eqx.Module):
 
 
 @in_float64
-def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None = None) -> DepthLossesResult:
+def depth_losses(
+    net: AbstractNetwork, x: Any, y: Any, algorithm: SpectralAlgorithm | None = None
+) -> DepthLossesResult:
     """The expected loss, to order 1/width, of trained networks of every depth up to that of `net`.
 
     Each row is left out in turn and predicted by networks trained on the others.
@@ -57,22 +61,21 @@ def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None =
     **Arguments:** `net`, an `nk.MLP` whose hidden layers have equal widths, activations and variances; `x` (n, d), at
     most a dozen rows; `y` (n,) or (n, out); `algorithm`, same as `nk.forecast(..., theory=nk.FiniteWidth())`.
     """
-    if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
+    mlp = chain_of(net, "depth_losses").mlp()
     algorithm = GradientFlow() if algorithm is None else algorithm
-    if not net.uniform or len(set(net.widths)) != 1:
+    if not mlp.uniform or len(set(mlp.widths)) != 1:
         raise ValueError(
             "`net` must have the same width, activation, weight_var and bias_var in all hidden layers."
         )
-    x = inputs(x, "x", net.in_dim)
-    y = targets(y, len(x), out=net.out_dim)
+    x = inputs(x, "x", mlp.in_dim)
+    y = targets(y, len(x), out=mlp.out_dim)
     if len(np.unique(x, axis=0)) < max(len(x), 2):
         raise ValueError("`x` must have at least two rows, all different: each is left out in turn.")
-    problem = Problem(net, x, y, algorithm, Squared())
+    problem = Problem(mlp, x, y, algorithm, Squared())
     FiniteWidth().require(problem)
     rows = [
-        [_left_out(net, x, y, problem.plain, layer, row) for row in range(len(x))]
-        for layer in fluctuations(net, x)[1:]
+        [_left_out(mlp, x, y, problem.plain, layer, row) for row in range(len(x))]
+        for layer in fluctuations(mlp, x)[1:]
     ]
     parts = np.array(rows).transpose(2, 0, 1)  # [part, depth, row]
     bias, variance, bias_slope, variance_slope = parts[:4].mean(axis=2)

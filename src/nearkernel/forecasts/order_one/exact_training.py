@@ -10,9 +10,9 @@ from ..._base.status import Status, StatusKind
 from ..._run.memory import available_bytes, human_bytes
 from ...dynamics.algorithms.spectral import GradientDescent, SpectralAlgorithm
 from ...dynamics.linear.base import status_at
+from ...models.networks.chain import chain_of
 from ...models.networks.network import AbstractNetwork
 from ...statistics.width.fluctuations import Fluctuations, fluctuations
-from ...statistics.width.stages import stages
 from .time_responses import Response, Responses, responses
 from .trained_cumulants import Ties, fourth_cumulants, third_cumulants, ties
 from .trained_moments import Law, Start, polynomial, start_of, trained_law
@@ -92,7 +92,9 @@ class ExactTraining(AbstractTraining):
         """`last`, the layer of the outputs at `x` and `x_new`, if it is known already."""
         self.net, self.x, self.y, self.vector = net, x, y, vector
         n, outputs = y.shape
-        _require_fits(n, len(x_new), outputs, len(stages(net, residual=True)))
+        _require_fits(
+            n, len(x_new), outputs, len(chain_of(net, "theory=nk.FiniteWidth()", residual=True).stages)
+        )
         self._x_new = x_new
         if last is None:
             last = fluctuations(net, np.concatenate([x, x_new]), train=n)[-1]

@@ -10,8 +10,8 @@ from ..._base.check import finite_result, inputs, positive, truth, whole
 from ..._base.warning import warn
 from ..._run.precision import in_float64
 from ...dynamics.algorithms.spectral import GradientDescent, GradientFlow
+from ...models.networks.chain import chain_of
 from ...models.networks.network import AbstractNetwork
-from ...statistics.width.stages import as_mlp, stages
 from ..neuron_sampling import say_missed
 from ..outputs.corrected import CorrectedForecast, StandardErrors
 from .exact_training import AbstractTraining, ExactTraining
@@ -75,7 +75,10 @@ class FiniteForecast(CorrectedForecast):
     ):
         self.algorithm, self.theory, self._training = algorithm, theory, training
         self.status = training.status(algorithm)
-        self.width, self.depth = training.width, len(stages(training.net, residual=True)) - 1
+        self.width, self.depth = (
+            training.width,
+            len(chain_of(training.net, "theory=nk.FiniteWidth()", residual=True).widths),
+        )
         self._finite = self.ok or math.isfinite(algorithm.end())
         law = training.law(algorithm) if self._finite else training.diverged()
         shape = training.shape
@@ -172,20 +175,20 @@ def training_of(
     points = len(x) + len(x_new)
     if points <= theory.exact:
         return ExactTraining(net, x, y, vector, x_new)
-    chain = as_mlp(net)
-    if any(stage.activation.breaks for stage in stages(net, residual=True)[1:]):
+    chain = chain_of(net, "theory=nk.FiniteWidth()", residual=True)
+    if any(each.breaks for each in chain.activations):
         raise ValueError(
             f"`theory=nk.FiniteWidth()` at {points} points, more than `exact` = {theory.exact}, needs "
             "activations whose derivatives are all continuous, such as gelu: use fewer points, or exact tensors with "
             f"`theory=nk.FiniteWidth(exact={points})`."
         )
-    if chain is None:
+    if chain.residual or not chain.widths:
         raise ValueError(
             f"`theory=nk.FiniteWidth()` at {points} points, more than `exact` = {theory.exact}, needs "
             f"hidden layers without residual blocks: use fewer points, or exact tensors with "
             f"`theory=nk.FiniteWidth(exact={points})`."
         )
-    return SampledTraining(net, chain, x, y, vector, x_new, theory)
+    return SampledTraining(net, chain.mlp(), x, y, vector, x_new, theory)
 
 
 def warned(law: FiniteForecast) -> FiniteForecast:

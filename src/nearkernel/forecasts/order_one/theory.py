@@ -5,9 +5,9 @@ from typing import ClassVar
 import equinox as eqx
 import numpy as np
 
-from ..._base.check import shown, whole
+from ..._base.check import whole
 from ...kernels.base import AbstractKernel
-from ...models.networks.mlp import MLP
+from ...models.networks.chain import chain_of
 from ...models.networks.network import AbstractNetwork
 from ..neuron_sampling import check_settings
 from ..posteriors.finite_width import FinitePosterior, finite_posterior
@@ -73,6 +73,5 @@ class FiniteWidth(AbstractBayesianTheory[FiniteForecast, FinitePosterior]):
             raise ValueError(
                 f"`theory={self!r}` has settings without effect on a posterior: use nk.FiniteWidth()."
             )
-        if not isinstance(problem, MLP):
-            raise TypeError(f"`problem` must be an nk.MLP for theory=nk.FiniteWidth(); got {shown(problem)}.")
-        return finite_posterior(problem, x, y, x_new, noise, vector)
+        net = chain_of(problem, "theory=nk.FiniteWidth()", "problem", mean_field=True).mlp()
+        return finite_posterior(net, x, y, x_new, noise, vector)

@@ -17,11 +17,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._base.check import inputs, positive, shown, targets, whole
+from ..._base.check import inputs, positive, targets, whole
 from ..._base.keys import Key, random_key
 from ..._base.result import Result
 from ..._run.precision import in_float64
+from ...models.networks.chain import chain_of
 from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +54,7 @@ class Adapted(Result, eqx.Module):
 
 @in_float64
 def adapted_mean(
-    net: MLP,
+    net: AbstractNetwork,
     x: Any,
     y: Any,
     x_new: Any,
@@ -72,10 +74,9 @@ def adapted_mean(
     (m, d); `noise` > 0; `key`; `neurons`, the size of the sampled population (not the width); `sweeps`, number of
     sweeps.
     """
-    if not isinstance(net, MLP) or len(net.widths) != 1 or net.parametrization == "mean_field":
-        raise TypeError(
-            f"`net` must be an nk.MLP with one hidden layer, in NTK or standard scaling; got {shown(net)}."
-        )
+    net = chain_of(net, "adapted_mean").mlp()
+    if len(net.widths) != 1:
+        raise ValueError(f"`net` must have one hidden layer; got {len(net.widths)}.")
     x = inputs(x, "x", net.in_dim)
     y = targets(y, len(x), out=1)
     x_new = inputs(x_new, "x_new", net.in_dim)

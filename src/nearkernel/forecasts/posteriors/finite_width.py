@@ -9,12 +9,14 @@ import numpy as np
 import scipy.optimize
 import scipy.special as special
 
-from ..._base.check import inputs, positive, shown, targets, wholes
+from ..._base.check import inputs, positive, targets, wholes
 from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...dynamics.linear.factor import Cholesky, cholesky
 from ...kernels.wide.network import NNGP
+from ...models.networks.chain import chain_of
 from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
 from .matrix_scale import MatrixMixture, matrix_mixture
 from .scale_mixture import Mixture, is_homogeneous, mixture, scaled_process
 
@@ -153,7 +155,7 @@ class WidthEvidenceResult(Result, eqx.Module):
 
 @in_float64
 def width_evidence(
-    net: MLP, x: Any, y: Any, noise: float, widths: Any, depths: Any = (1,)
+    net: AbstractNetwork, x: Any, y: Any, noise: float, widths: Any, depths: Any = (1,)
 ) -> WidthEvidenceResult:
     """The log evidence of each width and depth, from the distribution of the kernel's scale.
 
@@ -163,10 +165,9 @@ def width_evidence(
     widths, depths = wholes(widths, "widths"), wholes(depths, "depths")
     if not widths or not depths:
         raise ValueError("`widths` and `depths` must each contain at least one number.")
-    if not isinstance(net, MLP) or not net.uniform:
-        raise TypeError(
-            f"`net` must be an nk.MLP whose layers have equal activations and variances; got {shown(net)}."
-        )
+    net = chain_of(net, "width_evidence", mean_field=True).mlp()
+    if not net.uniform:
+        raise ValueError("`net` must have the same activation and variances in all layers.")
     x = inputs(x, "x", net.in_dim)
     y, noise = targets(y, len(x)), float(positive(noise, "noise"))
     rows, infinite = [], []

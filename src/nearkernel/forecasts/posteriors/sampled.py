@@ -8,11 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._base.check import inputs, positive, shown, targets, whole
+from ..._base.check import inputs, positive, targets, whole
 from ..._base.keys import Key, random_key
 from ..._base.result import Result
 from ..._run.precision import in_float64
+from ...models.networks.chain import chain_of
 from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +47,7 @@ class PosteriorDraws(Result, eqx.Module):
 
 @in_float64
 def measure_posterior(
-    net: MLP,
+    net: AbstractNetwork,
     x: Any,
     y: Any,
     x_new: Any,
@@ -62,14 +64,11 @@ def measure_posterior(
     and variance are averaged, so few draws suffice. The prior is the distribution of `net.init`; the likelihood is
     Gaussian with variance `noise`.
 
-    **Arguments:** `net`, an `nk.MLP` with at least one hidden layer, in NTK or standard scaling; `x` (n, d); `y` (n,)
-    or (n, out), outputs that share their neurons; `x_new` (m, d); `noise` > 0; `key`; `chains`, their number, each
-    initialized from the prior; `samples` per chain, after `burn` steps in which the step size is tuned.
+    **Arguments:** `net`, an `nk.MLP` or alternating `Dense` and `Activation`, in NTK or standard scaling; `x` (n, d);
+    `y` (n,) or (n, out), outputs that share their neurons; `x_new` (m, d); `noise` > 0; `key`; `chains`, their
+    number, each initialized from the prior; `samples` per chain, after `burn` steps in which the step size is tuned.
     """
-    if not isinstance(net, MLP) or not net.widths or net.parametrization == "mean_field":
-        raise TypeError(
-            f"`net` must be an nk.MLP with hidden layers, in NTK or standard scaling; got {shown(net)}."
-        )
+    net = chain_of(net, "measure_posterior", hidden=True).mlp()
     x = inputs(x, "x", net.in_dim)
     column, y = np.ndim(y) == 1, targets(y, len(x))
     x_new = inputs(x_new, "x_new", net.in_dim)

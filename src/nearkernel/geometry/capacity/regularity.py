@@ -13,12 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._base.check import inputs, numeric
+from ..._base.check import inputs
 from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
 from ...activations.base import AbstractActivation
 from ...kernels.function_space.positivity import KernelLike, cross, positive_gram
-from ...models.networks.mlp import MLP
+from ...models.networks.chain import chain_of
+from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
 
 _GRID = np.linspace(-30.0, 30.0, 60_001)
@@ -32,7 +33,7 @@ class LipschitzBoundsResult(NamedTuple):
 
 
 @in_float64
-def lipschitz_bounds(net: MLP, params: Params, x: ArrayLike) -> LipschitzBoundsResult:
+def lipschitz_bounds(net: AbstractNetwork, params: Params, x: ArrayLike) -> LipschitzBoundsResult:
     """Bounds on the Lipschitz constant of a network, with Euclidean norms of inputs and outputs.
 
     `lower`: the largest norm of the Jacobian at the points `x`. `upper`: the product of the spectral norms of the
@@ -40,15 +41,13 @@ def lipschitz_bounds(net: MLP, params: Params, x: ArrayLike) -> LipschitzBoundsR
 
     **Arguments:** `net`, an `nk.MLP`; `params`; `x` (n, d), where gradients are taken.
     """
-    if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
+    chain = chain_of(net, "lipschitz_bounds", mean_field=True)
     params = checked_params(net, params)
-    x = inputs(x, "x", net.in_dim)
+    x = chain.inputs(x)
     upper = 1.0
-    for layer, entry in enumerate(params):
-        weight = float(net.scales(layer)[0]) * numeric(entry["weight"], "params")
-        upper *= float(np.linalg.norm(weight, 2))
-    for activation in net.activations:
+    for stage, entry in zip(chain.stages, chain.entries(params), strict=True):
+        upper *= float(np.linalg.norm(stage.affine(entry)[0], 2))
+    for activation in chain.activations:
         upper *= _largest_slope(activation)
     jacobian = np.asarray(_jacobians(net, jax.tree.map(jnp.asarray, params), jnp.asarray(x)))
     return LipschitzBoundsResult(float(np.linalg.norm(jacobian, 2, axis=(1, 2)).max()), upper)

@@ -20,7 +20,7 @@ from ...models.networks.mlp import MLP
 from ...statistics.measuring import Estimate
 from .laws import drawn_layers
 from .line import crossings_of
-from .piecewise import require_piecewise_linear
+from .piecewise import piecewise_linear_mlp
 
 _NODES = 60
 
@@ -35,7 +35,7 @@ def mean_boundary(net: MLP, radius: float = 1.0) -> np.ndarray:
 
     **Arguments:** `net`, a piecewise linear `nk.MLP`; `radius` of the ball.
     """
-    require_piecewise_linear(net)
+    net = piecewise_linear_mlp(net, "mean_boundary")
     radius, d = float(positive(radius, "radius")), net.in_dim
     rho, rho_weights = _legendre(0.0, radius)
     cosine_squared, weights = _directions(d)
@@ -58,7 +58,7 @@ def measure_boundary(net: MLP, radius: float, size: int, key: Key) -> Estimate:
 
     **Arguments:** `net`, `radius`: same as `mean_boundary`; `size`, number of networks, at least 2; `key`.
     """
-    require_piecewise_linear(net)
+    net = piecewise_linear_mlp(net, "measure_boundary")
     radius, d = float(positive(radius, "radius")), net.in_dim
     size, depth = whole(size, "size", 2), len(net.widths)
     rng = generator(key)

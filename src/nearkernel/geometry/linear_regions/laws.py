@@ -11,7 +11,7 @@ from ..._base.types import ArrayLike
 from ...models.networks.mlp import MLP
 from ...statistics.measuring import Estimate
 from .line import crossings_of
-from .piecewise import Layers, require_piecewise_linear, two_points
+from .piecewise import Layers, piecewise_linear_mlp, two_points
 
 
 def zaslavsky(planes: int, dim: int, central: bool = False) -> int:
@@ -44,7 +44,7 @@ class RegionBoundsResult(NamedTuple):
 
 def region_bounds(net: MLP) -> RegionBoundsResult:
     """Upper bounds on the number of linear regions of `net`, a piecewise linear `nk.MLP`, for all parameters."""
-    require_piecewise_linear(net)
+    net = piecewise_linear_mlp(net, "region_bounds")
     narrowest = [min(net.sizes[: l + 1]) for l in range(len(net.widths))]
     layers = prod(zaslavsky(n, d) for n, d in zip(net.widths, narrowest, strict=True))
     return RegionBoundsResult(layers, 3 ** sum(net.widths))
@@ -61,7 +61,7 @@ def mean_crossings(net: MLP, start: ArrayLike, end: ArrayLike) -> np.ndarray:
 
     **Arguments:** `net`, a piecewise linear `nk.MLP`; `start`, `end`, two points (d,), or numbers if d = 1.
     """
-    require_piecewise_linear(net)
+    net = piecewise_linear_mlp(net, "mean_crossings")
     start, end = two_points(start, end, net.in_dim)
     step = end - start
     weight_var, bias_var = float(net.weight_var), float(net.bias_var)
@@ -85,7 +85,7 @@ def measure_crossings(net: MLP, start: ArrayLike, end: ArrayLike, size: int, key
     Networks have the distribution of `net.init`, but are drawn with NumPy: a thousand small networks take less time
     than one compilation.
     """
-    require_piecewise_linear(net)
+    net = piecewise_linear_mlp(net, "measure_crossings")
     start, end = two_points(start, end, net.in_dim)
     size, depth = whole(size, "size", 2), len(net.widths)
     rng = generator(key)

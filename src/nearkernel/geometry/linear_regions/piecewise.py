@@ -1,20 +1,25 @@
 """A piecewise linear network as plain matrices, for cutting lines and planes."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import numeric
-from ..._base.types import Array, ArrayLike, Params
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...activations.closed import PiecewiseLinear
+from ...models.containers.sequential import Sequential
 from ...models.layers.activation import Activation
-from ...models.layers.base import AbstractPiecewiseLayer
+from ...models.layers.base import AbstractLayer, AbstractPiecewiseLayer
+from ...models.layers.dense import Dense
+from ...models.networks.chain import chain_of
 from ...models.networks.mlp import MLP
-from ...models.networks.network import Network, leaves, missing
+from ...models.networks.network import AbstractNetwork, leaves, missing
+from ...models.networks.stage import affine
 from ...models.params import checked_params
 
 EPS = float(np.finfo(np.float64).eps)
@@ -45,51 +50,38 @@ class Layers(NamedTuple):
         return self._replace(weights=[first[1], *self.weights[1:]], biases=[first[0], *self.biases[1:]])
 
 
-def require_piecewise_linear(net: MLP | Network) -> None:
-    """Raises unless `net` is an `nk.MLP` whose activation is linear on both sides of its only kink, at zero."""
-    if not isinstance(net, MLP):
+def piecewise_linear_mlp(net: Any, verb: str) -> MLP:
+    """The MLP of the law of `net`, whose activation must be linear on both sides of its only kink, at zero."""
+    mlp = chain_of(net, verb, mean_field=True).mlp()
+    if not isinstance(mlp.activation, PiecewiseLinear):
+        raise TypeError(
+            '`net` must have a piecewise linear activation, "relu", "leaky_relu(slope)", "abs" or "linear", '
+            f"by name; got {type(mlp.activation).__name__}: other networks have no linear regions."
+        )
+    return mlp
+
+
+@in_float64
+def layers_of(net: Any, params: Any) -> Layers:
+    """A network with its parameters, as a function of inputs in rows; layers between activations as one matrix."""
+    if not isinstance(net, AbstractNetwork):
         raise TypeError(
             f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}: "
             'copy its weights into an nk.MLP with parametrization="standard".'
         )
-    if not isinstance(net.activation, PiecewiseLinear):
-        raise TypeError(
-            '`net` must have a piecewise linear activation, "relu", "leaky_relu(slope)", "abs" or "linear", '
-            f"by name; got {type(net.activation).__name__}: other networks have no linear regions."
-        )
-
-
-def layers_of(net: MLP | Network, params: Params) -> Layers:
-    """A network with its parameters, as a function of inputs in rows."""
-    if not isinstance(net, Network):
-        require_piecewise_linear(net)
-    params = checked_params(net, params)
-    if isinstance(net, Network):
-        return _sequence(net, params)
-    weights, biases = [], []
-    for layer, entry in enumerate(params):
-        weight, bias = (numeric(entry[name], "params") for name in ("weight", "bias"))
-        weight_scale, bias_scale = (float(scale) for scale in net.scales(layer))
-        weights.append(weight_scale * weight)
-        biases.append(bias_scale * bias)
-    return Layers(weights, biases, float(net.activation.right), float(net.activation.left))
-
-
-@in_float64
-def _sequence(net: Network, params: Params) -> Layers:
-    """Of a network made of layers: what stands between two activations, as one matrix."""
     unfit = missing(net.layers, AbstractPiecewiseLayer)
     if unfit:
         raise TypeError(
             f"`{unfit[0]}`, {unfit[1]!r}, is not piecewise linear: the network has no linear regions."
         )
-    shape, rest, parts = net.in_shape, iter(params), [Affine([], net.in_shape)]
+    shape, parts = net.in_shape, [Affine([], net.in_shape)]
     slopes: set[tuple[float, float]] = set()
     for k, layer in enumerate(net.layers.layers):
         if isinstance(layer, Activation):
             if not isinstance(layer.function, PiecewiseLinear):
                 raise TypeError(
-                    f'`layers[{k}]` must be "relu", "leaky_relu(slope)", "abs" or "linear", by name; got {layer!r}: '
+                    f'`layers[{k}]` must have a piecewise linear activation, "relu", "leaky_relu(slope)", "abs" or '
+                    f'"linear", by name; got {layer!r}: '
                     "other networks have no linear regions."
                 )
             slopes.add((float(layer.function.right), float(layer.function.left)))
@@ -99,31 +91,30 @@ def _sequence(net: Network, params: Params) -> Layers:
                 f"`layers[{k}]`, {layer!r}, contains an activation; only plain sequences of layers are supported."
             )
         else:
-            parts[-1].layers.append((layer, next(rest) if layer.has_params() else None))
+            parts[-1].layers.append(layer)
         shape = layer.shape(shape)
     if len(slopes) > 1:
         raise TypeError("`net` must have the same activation in all layers.")
     right, left = next(iter(slopes), (1.0, 1.0))
-    weights, biases = zip(*(part.matrix() for part in parts), strict=True)
+    rest = iter(checked_params(net, params))
+    weights, biases = zip(*(part.matrix(rest) for part in parts), strict=True)
     return Layers(list(weights), list(biases), right, left)
 
 
 class Affine(NamedTuple):
-    """Layers without activations, each with its parameters, and the shape of what enters."""
+    """Layers without activations, and the shape of what enters."""
 
-    layers: list[tuple[Array, Array]]
+    layers: list[AbstractLayer]
     shape: tuple[int, ...]
 
-    def outputs(self, flat: Array) -> Array:
-        x = flat.reshape(1, *self.shape)
-        for layer, own in self.layers:
-            x = layer(own, x)
-        return x.ravel()
-
-    def matrix(self) -> tuple[np.ndarray, np.ndarray]:
-        """(inputs, outputs) and (outputs,)."""
-        zero = jnp.zeros(math.prod(self.shape))
-        return np.asarray(jax.jacfwd(self.outputs)(zero)).T, np.asarray(self.outputs(zero))
+    def matrix(self, params: Iterator[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """(inputs, outputs) and (outputs,), with the next of `params`."""
+        own = [next(params) for layer in self.layers if layer.has_params()]
+        if len(self.layers) == len(self.shape) == 1 and isinstance(self.layers[0], Dense):
+            return affine(self.layers[0], own[0], self.shape[0])
+        sequence, zero = Sequential(self.layers), jnp.zeros(math.prod(self.shape))
+        outputs = lambda flat: sequence(own, flat.reshape(1, *self.shape)).ravel()
+        return np.asarray(jax.jacfwd(outputs)(zero)).T, np.asarray(outputs(zero))
 
 
 def two_points(start: ArrayLike, end: ArrayLike, dim: int) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,6 @@ from ...models.containers.repeat import roomy
 from ...models.layers.activation import Activation
 from ...models.layers.base import AbstractLayer, Pair, Row, inverse
 from ...models.layers.flatten import Flatten
-from ...models.networks.mlp import MLP
 from ...models.networks.network import AbstractNetwork, Network, require_wide
 from ..base import AbstractKernel
 from ..finiteness import require_finite
@@ -138,7 +137,7 @@ def layer_kernels(net: AbstractNetwork, x: ArrayLike) -> list[tuple[np.ndarray, 
     return [_whole(row, pair, x, f"layer_kernels(net, x)[{k}]") for k, (row, pair) in enumerate(chosen)]
 
 
-def activation_averages(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+def activation_averages(net: AbstractNetwork, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     """(E[s(u) s(v)], E[s'(u) s'(v)]) of every hidden layer, each (n, n), for checked inputs `x` (n, d)."""
     chosen = [
         (row, pair) for layer, row, pair in _states(net, x, slopes=True) if isinstance(layer, Activation)

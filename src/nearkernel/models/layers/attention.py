@@ -11,8 +11,9 @@ import jax.numpy as jnp
 from ..._base.check import one_of, positive, whole
 from ..._run.precision import working_dtype
 from ...activations.averages.angle import safe_sqrt
-from .base import AbstractWideLayer, Pair, Params, Row, Shape, covariance, inverse
+from .base import Pair, Params, Row, Shape, covariance, inverse
 from .layout import Layout
+from .weights import AbstractWeights
 
 MECHANISMS = {
     "softmax": lambda g: jax.nn.softmax(g, axis=-1),
@@ -22,7 +23,7 @@ MECHANISMS = {
 }
 
 
-class Attention(AbstractWideLayer):
+class Attention(AbstractWeights):
     r"""Multi-head attention: heads $\zeta(G)\, V$ with scores $G = \sqrt{C_{QK}}\, Q K^\top$, then output weights.
 
     - `scaling="linear"`: scores are divided by the dimension $d$ of a head, and queries and keys share their weights.
@@ -51,7 +52,6 @@ class Attention(AbstractWideLayer):
     ov_var: Any
     bias_var: Any
     parametrization: str = eqx.field(static=True)
-    gives = "gaussian"
 
     def __init__(
         self,
@@ -85,12 +85,6 @@ class Attention(AbstractWideLayer):
                 '`scaling="linear"` or `mechanism="identity"`'
             )
         return "gaussian"
-
-    def fresh(self) -> bool:
-        return True
-
-    def has_params(self) -> bool:
-        return True
 
     def shape(self, shape: Shape) -> Shape:
         if len(shape) < 2:

@@ -14,7 +14,6 @@ from ...activations.averages.angle import safe_sqrt
 from .base import (
     AbstractOuterLayer,
     AbstractPiecewiseLayer,
-    AbstractWideLayer,
     Pair,
     Params,
     Row,
@@ -24,8 +23,8 @@ from .base import (
     half_square_distance,
     inverse,
 )
-from .dense import bias_variance, drawn, factors_of, weight_variance, with_bias
 from .layout import Layout, row_axes
+from .weights import AbstractAffine, bias_variance, weight_variance
 from .window import Window
 
 _AXES = "HWDEFG"
@@ -33,7 +32,7 @@ PARAMETRIZATIONS = ("ntk", "standard")
 _MOST_PATCHES = 2**29  # bytes
 
 
-class AbstractFilter(AbstractWideLayer, AbstractPiecewiseLayer):
+class AbstractFilter(AbstractAffine, AbstractPiecewiseLayer):
     """What `Conv` and `LocallyConnected` share."""
 
     width: int = eqx.field(static=True)
@@ -41,7 +40,6 @@ class AbstractFilter(AbstractWideLayer, AbstractPiecewiseLayer):
     weight_var: Any
     bias_var: Any
     parametrization: str = eqx.field(static=True)
-    gives = "gaussian"
 
     def __init__(
         self,
@@ -66,26 +64,16 @@ class AbstractFilter(AbstractWideLayer, AbstractPiecewiseLayer):
     def shape(self, shape: Shape) -> Shape:
         return (*self.window.grid(shape[:-1]), self.width)
 
-    def has_params(self) -> bool:
-        return True
-
-    def fresh(self) -> bool:
-        return True
+    def fan_in(self, channels: int) -> int:
+        """That of a whole filter, also at the border."""
+        return channels * self.window.count
 
     def scales(self, channels: int) -> tuple[Any, Any]:
-        """What multiplies weights and bias; the fan-in is that of a whole filter also at the border."""
         if self.parametrization == "standard":
             return 1.0, 1.0
-        return jnp.sqrt(self.weight_var / (channels * self.window.count)), jnp.sqrt(self.bias_var)
-
-    def lr_factors(self, shape: Shape) -> Params:
-        return factors_of(self, shape[-1] * self.window.count)
-
-    def limit(self, shape: Shape) -> "AbstractFilter":
-        return self.resized(lambda _: 1)
+        return jnp.sqrt(self.weight_var / self.fan_in(channels)), jnp.sqrt(self.bias_var)
 
     def resized(self, change: Callable[[int], int]) -> "AbstractFilter":
-        """The same layer of another width."""
         window, variances = self.window, (self.weight_var, self.bias_var)
         place = window.filter, window.strides, window.padding, window.dilation
         return type(self)(change(self.width), *place, *variances, self.parametrization)
@@ -126,19 +114,17 @@ class Conv(AbstractFilter, AbstractOuterLayer):
     __init__ = AbstractFilter.__init__  # said again for type checkers
 
     def init(self, key: jax.Array, shape: Shape) -> Params:
-        weight_key, bias_key = jax.random.split(key)
-        weight_shape = (*self.window.filter, shape[-1], self.width)
-        return drawn(self, weight_key, bias_key, weight_shape, (self.width,), shape[-1] * self.window.count)
+        weight = (*self.window.filter, shape[-1], self.width)
+        return self.drawn(jax.random.split(key), weight, (self.width,), shape[-1])
 
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
-        weight_scale, bias_scale = (jnp.asarray(scale, x.dtype) for scale in self.scales(x.shape[-1]))
         weight = params["weight"]
         if self._by_patches(x):
             z = self.patches(x) @ weight.reshape(-1, self.width)
         else:
             dtype = jnp.result_type(x, weight)
             z = convolution(self.window, x.astype(dtype), weight.astype(dtype))
-        return weight_scale * z + bias_scale * params["bias"]
+        return self.outputs(z, params, x)
 
     def _by_patches(self, x: jax.Array) -> bool:
         """Whether one product with all patches is fast, and they fit: XLA's convolutions are slow in loops on CPUs."""
@@ -151,10 +137,8 @@ class Conv(AbstractFilter, AbstractOuterLayer):
         return jnp.concatenate(self.window.taps(x), axis=-1)
 
     def enters(self, x: jax.Array, factors: Params) -> jax.Array:
-        weight_scale, bias_scale = self.scales(x.shape[-1])
         patches = self.patches(x)
-        flat = patches.reshape(len(x), -1, patches.shape[-1])
-        return with_bias(weight_scale * flat, bias_scale * jnp.ones((1, 1, 1), x.dtype), factors)
+        return self.entering(patches.reshape(len(x), -1, patches.shape[-1]), x, factors)
 
 
 class LocallyConnected(AbstractFilter):
@@ -168,17 +152,14 @@ class LocallyConnected(AbstractFilter):
     __init__ = AbstractFilter.__init__
 
     def init(self, key: jax.Array, shape: Shape) -> Params:
-        weight_key, bias_key = jax.random.split(key)
-        grid, fan_in = self.window.grid(shape[:-1]), shape[-1] * self.window.count
-        weight_shape, bias_shape = (*grid, fan_in, self.width), (*grid, self.width)
-        return drawn(self, weight_key, bias_key, weight_shape, bias_shape, fan_in)
+        grid = self.window.grid(shape[:-1])
+        weight = (*grid, self.fan_in(shape[-1]), self.width)
+        return self.drawn(jax.random.split(key), weight, (*grid, self.width), shape[-1])
 
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
-        weight_scale, bias_scale = (jnp.asarray(scale, x.dtype) for scale in self.scales(x.shape[-1]))
         patches = jnp.stack(self.window.taps(x), axis=-1)  # channels come first
         flat = patches.reshape(*patches.shape[:-2], -1)
-        z = jnp.einsum("n...i,...io->n...o", flat, params["weight"])
-        return weight_scale * z + bias_scale * params["bias"]
+        return self.outputs(jnp.einsum("n...i,...io->n...o", flat, params["weight"]), params, x)
 
     def need(self, every: bool) -> bool:
         return False

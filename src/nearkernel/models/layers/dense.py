@@ -7,36 +7,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..._base.check import between, one_of, positive, whole
-from ..._run.precision import working_dtype
-from .base import (
-    AbstractOuterLayer,
-    AbstractPiecewiseLayer,
-    AbstractWideLayer,
-    Pair,
-    Params,
-    Row,
-    Shape,
-    covariance,
-    namespace,
-)
+from ..._base.check import one_of, whole
+from .base import AbstractOuterLayer, AbstractPiecewiseLayer, Pair, Params, Row, Shape, covariance, namespace
 from .layout import Layout
+from .weights import AbstractAffine, bias_variance, weight_variance
 
 PARAMETRIZATIONS = ("ntk", "standard", "mean_field")
 
 
-_SMALLEST, _LARGEST = 1e-100, 1e100  # squares of variances, and some of their products, are numbers still
-
-
-def weight_variance(value: Any) -> Any:
-    return between(positive(value, "weight_var"), "weight_var", _SMALLEST, _LARGEST)
-
-
-def bias_variance(value: Any) -> Any:
-    return between(positive(value, "bias_var", zero=True), "bias_var", 0.0, _LARGEST)
-
-
-class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
+class Dense(AbstractAffine, AbstractOuterLayer, AbstractPiecewiseLayer):
     r"""A dense layer, $z = w\, W s + b\, B$ with $C_W$ = `weight_var` and $C_b$ = `bias_var`, at each position.
 
     | parametrization | entries of $W$, $B$ at initialization | $w$ | $b$ |
@@ -53,7 +32,6 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
     weight_var: Any = 1.0
     bias_var: Any = 0.0
     parametrization: str = eqx.field(static=True, default="ntk")
-    gives = "gaussian"
 
     def __check_init__(self):
         whole(self.width, "width", 1)
@@ -67,47 +45,28 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
     def shape(self, shape: Shape) -> Shape:
         return (*shape[:-1], self.width)
 
-    def has_params(self) -> bool:
-        return True
+    def fan_in(self, channels: int) -> int:
+        return channels
 
-    def fresh(self) -> bool:
-        return True
-
-    def scales(self, fan_in: int) -> tuple[Any, Any]:
-        """The factors w and b that multiply W and B, for inputs of `fan_in` features."""
+    def scales(self, channels: int) -> tuple[Any, Any]:
         if self.parametrization == "standard":
             return 1.0, 1.0
-        fan = fan_in if self.parametrization == "mean_field" else fan_in**0.5
+        fan = channels if self.parametrization == "mean_field" else channels**0.5
         return jnp.sqrt(self.weight_var) / fan, jnp.sqrt(self.bias_var)
 
     def init(self, key: jax.Array, shape: Shape) -> Params:
-        weight_key, bias_key = jax.random.split(key)
-        return drawn(self, weight_key, bias_key, (shape[-1], self.width), (self.width,), shape[-1])
+        return self.drawn(jax.random.split(key), (shape[-1], self.width), (self.width,), shape[-1])
 
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
-        weight_scale, bias_scale = (jnp.asarray(scale, x.dtype) for scale in self.scales(x.shape[-1]))
-        return weight_scale * (x @ params["weight"]) + bias_scale * params["bias"]
-
-    def lr_factors(self, shape: Shape) -> Params:
-        found = factors_of(self, shape[-1])
-        return {**found, "weight": found["weight"] * self.shrinks(shape)}
+        return self.outputs(x @ params["weight"], params, x)
 
     def shrinks(self, shape: Shape) -> float:
         return float(shape[-1]) if self.parametrization == "mean_field" else 1.0
 
     def enters(self, x: jax.Array, factors: Params) -> jax.Array:
-        weight_scale, bias_scale = self.scales(x.shape[-1])
-        return with_bias(
-            weight_scale * x.reshape(len(x), -1, x.shape[-1]),
-            bias_scale * jnp.ones((1, 1, 1), x.dtype),
-            factors,
-        )
-
-    def limit(self, shape: Shape) -> "Dense":
-        return self.resized(lambda _: 1)
+        return self.entering(x.reshape(len(x), -1, x.shape[-1]), x, factors)
 
     def resized(self, change: Callable[[int], int]) -> "Dense":
-        """The same layer of width `change(width)`."""
         return Dense(change(self.width), self.weight_var, self.bias_var, self.parametrization)
 
     def shifts(self) -> bool:
@@ -136,27 +95,3 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
         )
         tangent = covariance(one["root"], two["root"], gap) + self.weight_var * pair.tangent
         return Pair(0.0 * gap if self.parametrization == "mean_field" else gap, tangent)
-
-
-def drawn(layer: Any, weight_key, bias_key, weight_shape: Shape, bias_shape: Shape, fan_in: int) -> Params:
-    """Weights and bias at initialization."""
-    dtype = working_dtype()
-    weight = jax.random.normal(weight_key, weight_shape, dtype)
-    bias = jax.random.normal(bias_key, bias_shape, dtype)
-    if layer.parametrization == "standard":
-        weight = weight * jnp.sqrt(layer.weight_var / fan_in).astype(dtype)
-        bias = bias * jnp.sqrt(layer.bias_var).astype(dtype)
-    return {"weight": weight, "bias": bias}
-
-
-def factors_of(layer: Any, fan_in: int) -> Params:
-    """ "standard" trained with C_W/fan_in and C_b is "ntk" trained with 1."""
-    if layer.parametrization == "standard":
-        return {"weight": layer.weight_var / fan_in, "bias": layer.bias_var}
-    return {"weight": 1.0, "bias": 1.0}
-
-
-def with_bias(weights: jax.Array, bias: jax.Array, factors: Params) -> jax.Array:
-    """What weights (n, positions, fan_in) and the bias are multiplied with, in one array."""
-    bias = jnp.broadcast_to(jnp.sqrt(factors["bias"]) * bias, (*weights.shape[:2], 1)).astype(weights.dtype)
-    return jnp.concatenate([jnp.sqrt(factors["weight"]) * weights, bias], axis=-1)

@@ -24,17 +24,15 @@ from ..._base.check import one_of, whole
 from ..._base.keys import Key
 from ..._run.precision import drawing, in_float64
 from ..base import AbstractModel, Params
-from ..containers.sequential import Sequential
-from ..layers.attention import Attention
 from ..layers.conv import AbstractFilter
 from ..layers.dense import Dense
 from ..layers.embedding import PositionEmbedding
-from .mlp import MLP
-from .network import AbstractNetwork, Network, leaves
+from ..layers.weights import AbstractWeights
+from .network import AbstractNetwork, leaves
 
 # Axes of the fan-in; other parameters have none.
 _FAN_IN = {"weight": -2, "query": -3, "key": -3, "value": -3, "output": -2}
-_WIDE = (Dense, AbstractFilter, Attention)  # layers that can be made wider
+_twice = (2).__mul__
 
 
 class MaximalUpdate(AbstractModel):
@@ -74,10 +72,13 @@ class MaximalUpdate(AbstractModel):
     def in_shape(self) -> tuple[int, ...]:
         return self.net.in_shape
 
+    def of_width(self, width: int) -> "MaximalUpdate":
+        return MaximalUpdate(self.net.of_width(width), self.base_width)
+
     @property
     def ratio(self) -> float:
         """The width over the base width."""
-        return first_width(self.net) / self.base_width
+        return self.net.first_width() / self.base_width
 
     @drawing
     def init(self, key: Key) -> Params:
@@ -103,42 +104,23 @@ class MaximalUpdate(AbstractModel):
             before, after = (ratio if each else 1.0 for each in grows)
             return scaled * after if optimizer == "sgd" else float(np.sqrt(scaled / before))
 
-        own, wider = self.net.lr_factors(), widened(self.net, 2).lr_factors()
+        own, wider = self.net.lr_factors(), self.net.widened(_twice).lr_factors()
         return jax.tree.map(factor, own, wider, _growth(self.net))
 
     def own_factors(self, optimizer: str) -> Params:
         return self.lr_factors(optimizer)
 
 
-def first_width(net: AbstractNetwork) -> int:
-    """Channels of the first layer with weights."""
-    return next(each.width for each in leaves(net.layers) if isinstance(each, Dense | AbstractFilter))
-
-
-def widened(net: AbstractNetwork, factor: float) -> AbstractNetwork:
-    """`net` with all widths but that of the last layer multiplied."""
-    times = lambda width: max(1, round(width * factor))
-    if isinstance(net, MLP):
-        options = (net.activation, net.weight_var, net.bias_var, net.parametrization, net.base_width)
-        return MLP(net.in_dim, tuple(map(times, net.widths)), net.out_dim, *options)
-    resizes = lambda node: isinstance(node, _WIDE)
-    *hidden, last = net.layers.layers
-    wider = jax.tree.map(
-        lambda node: node.resized(times) if resizes(node) else node, Sequential(hidden), is_leaf=resizes
-    )
-    return Network(net.in_shape, [*wider.layers, last])
-
-
 def _require_known(net: AbstractNetwork) -> None:
     """Raises unless maximal updates are known for every layer."""
-    if net.mean_field or getattr(net, "parametrization", None) == "mup":
+    if net.mean_field or net.maximal:
         raise ValueError('`net` must have layers of parametrization "ntk" or "standard", which muP changes.')
     if net.readout() is None:
         raise ValueError(
             "`net` must have hidden layers and end in nk.layers.Dense, whose weights muP scales."
         )
     for layer in leaves(net.layers):
-        if layer.has_params() and not isinstance(layer, (*_WIDE, PositionEmbedding)):
+        if layer.has_params() and not isinstance(layer, AbstractWeights | PositionEmbedding):
             raise ValueError(
                 f"`net` has {layer!r}, for which muP is not known: use Dense, Conv, LocallyConnected, Attention or "
                 "PositionEmbedding."
@@ -157,7 +139,7 @@ def fans(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
 def _growth(net: AbstractNetwork) -> Params:
     """For every parameter, whether its fan-in and its fan-out grow with the width."""
     try:
-        wider = widened(net, 2).parameter_shapes()
+        wider = net.widened(_twice).parameter_shapes()
     except ValueError as error:
         raise ValueError(f"`net` cannot be made wider, as muP needs: {error}") from None
 

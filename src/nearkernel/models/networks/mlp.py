@@ -1,5 +1,8 @@
 """Multilayer perceptrons in the scalings of the theory, and in that of maximal updates."""
 
+import dataclasses
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -10,12 +13,12 @@ from ... import activations
 from ..._base.check import one_of, whole, wholes
 from ..._base.keys import Key, random_key
 from ..._run.precision import drawing, in_float64
-from ..base import Params, rows_of
+from ..base import Params
 from ..containers.sequential import Sequential
 from ..layers.activation import Activation
-from ..layers.base import AbstractLayer
-from ..layers.dense import PARAMETRIZATIONS, Dense, bias_variance, drawn, weight_variance
-from ..params import require_params
+from ..layers.base import Shape
+from ..layers.dense import PARAMETRIZATIONS, Dense
+from ..layers.weights import bias_variance, weight_variance
 from .network import AbstractNetwork
 
 
@@ -80,7 +83,7 @@ class MLP(AbstractNetwork):
         self.base_width = whole(base_width, "base_width", 1)
 
     @property
-    def in_shape(self) -> tuple[int, ...]:
+    def in_shape(self) -> Shape:
         return (self.in_dim,)
 
     @property
@@ -97,19 +100,11 @@ class MLP(AbstractNetwork):
 
     @property
     def layers(self) -> Sequential:
-        found: list[AbstractLayer] = []
-        for layer in range(len(self.sizes) - 1):
-            if layer:
-                found.append(Activation(self.activation_of(layer)))
-            found.append(self.dense(layer))
-        return Sequential(found)
+        rest = [(Activation(each), self.dense(layer)) for layer, each in enumerate(self.activations, 1)]
+        return Sequential([self.dense(0), *itertools.chain.from_iterable(rest)])
 
-    @property
-    def mean_field(self) -> bool:
-        return self.parametrization == "mean_field"
-
-    def require_limit(self, verb: str) -> None:
-        """Does nothing: alternating dense layers and activations have a limit, for every `verb`."""
+    def tuned_width(self) -> int | None:
+        return self.base_width if self.parametrization == "mup" else None
 
     def activation_of(self, layer: int) -> activations.AbstractActivation:
         """The activation before layer `layer` = 1, 2, ..."""
@@ -119,6 +114,13 @@ class MLP(AbstractNetwork):
     def activations(self) -> tuple[activations.AbstractActivation, ...]:
         """The activations of the hidden layers."""
         return tuple(self.activation_of(layer) for layer in range(1, len(self.sizes) - 1))
+
+    def of_width(self, width: int) -> "MLP":
+        """The same network with all hidden layers of this width."""
+        return dataclasses.replace(self, widths=(width,) * len(self.widths))
+
+    def widened(self, times: Callable[[int], int]) -> "MLP":
+        return dataclasses.replace(self, widths=tuple(map(times, self.widths)))
 
     def dense(self, layer: int) -> Dense:
         """Layer `layer` = 0, 1, ... before its activation."""
@@ -149,21 +151,8 @@ class MLP(AbstractNetwork):
         self.require_memory(key)
         for layer, shape in enumerate(zip(self.sizes[:-1], self.sizes[1:], strict=True)):
             key, weight_key, bias_key = jax.random.split(key, 3)
-            params.append(drawn(self.dense(layer), weight_key, bias_key, shape, shape[1:], shape[0]))
+            params.append(self.dense(layer).drawn((weight_key, bias_key), shape, shape[1:], shape[0]))
         return params
-
-    @in_float64
-    def __call__(self, params: Params, x: Any, key: Any = None) -> jax.Array:
-        require_params(self, params)
-        return self.layer_outputs(params, rows_of(x, self.in_dim))[-1]
-
-    def layer_outputs(self, params: Params, x: jax.Array) -> list[jax.Array]:
-        r"""Preactivations $z^1, \ldots, z^L$ of the network with `params` at `x`, each (n, width)."""
-        outputs: list[jax.Array] = []
-        for layer, entry in enumerate(params):
-            s = self.activation_of(layer)(outputs[-1]) if layer else x
-            outputs.append(self.affine(layer, entry, s))
-        return outputs
 
     def affine(self, layer: int, entry: dict, s: jax.Array) -> jax.Array:
         """The preactivations of layer `layer` with weights and biases `entry`, at inputs `s`."""
@@ -181,7 +170,7 @@ class MLP(AbstractNetwork):
         "adam"; inputs and outputs count as width 1, biases have fan-in 1, and with $C_b = 0$ they stay 0.
         """
         one_of(optimizer, "optimizer", ("sgd", "adam"))
-        if self.parametrization == "mup":
+        if self.maximal:
             ratios = [1.0, *(width / self.base_width for width in self.widths), 1.0]
             grow = [ratio if optimizer == "sgd" else 1.0 for ratio in ratios]
             return [
@@ -195,7 +184,7 @@ class MLP(AbstractNetwork):
         return self.layers.lr_factors(self.in_shape)
 
     def own_factors(self, optimizer: str) -> Params | None:
-        return self.lr_factors(optimizer) if self.parametrization == "mup" else super().own_factors(optimizer)
+        return self.lr_factors(optimizer) if self.maximal else super().own_factors(optimizer)
 
 
 class PerLayer(eqx.Module):

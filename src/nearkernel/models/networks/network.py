@@ -1,7 +1,7 @@
 """Networks made of layers."""
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import equinox as eqx
@@ -11,12 +11,14 @@ from ..._base.check import sizes
 from ..._base.keys import Key, random_key
 from ..._run.memory import require_fits
 from ..._run.precision import drawing, in_float64, is_traced, working_dtype
-from ..base import AbstractModel, Params, at_least_float, in_one_dtype
+from ..base import AbstractModel, Params, in_one_dtype, rows_of
 from ..containers.repeat import grouped
 from ..containers.sequential import Sequential, layer_list, plain
 from ..layers.base import AbstractLayer, AbstractWideLayer, Shape, located
+from ..layers.conv import AbstractFilter
 from ..layers.dense import Dense
 from ..layers.flatten import Dropout
+from ..layers.weights import AbstractWeights
 from ..params import require_params
 
 
@@ -58,11 +60,7 @@ class AbstractNetwork(AbstractModel):
     @in_float64
     def __call__(self, params: Params, x: Any, key: Key | None = None) -> jax.Array:
         require_params(self, params)
-        x = at_least_float(x)
-        if x.shape[1:] != self.in_shape:
-            expected = ", ".join(["n", *map(str, self.in_shape)])
-            raise ValueError(f"`x` must have shape ({expected}); got {x.shape}.")
-        params, x = in_one_dtype(params, x)
+        params, x = in_one_dtype(params, rows_of(x, self.in_shape))
         return self.layers.run(plain if key is None else _dropping(random_key(key)), params, x)
 
     @in_float64
@@ -76,6 +74,15 @@ class AbstractNetwork(AbstractModel):
     def own_factors(self, optimizer: str) -> Params | None:
         # Steps of Adam do not depend on the size of a gradient.
         return self.lr_factors() if optimizer == "sgd" else None
+
+    @property
+    def maximal(self) -> bool:
+        """Whether it is in the maximal update parametrization, which has no kernels."""
+        return self.tuned_width() is not None
+
+    def tuned_width(self) -> int | None:
+        """Of the maximal update parametrization, the width at which it is the standard network."""
+        return None
 
     @property
     def mean_field(self) -> bool:
@@ -114,6 +121,24 @@ class AbstractNetwork(AbstractModel):
         places = [k for k, each in enumerate(self.layers.layers) if each.has_params()]
         end = places[layer - 1] + 1
         return Sequential(self.layers.layers[:end]), Sequential(self.layers.layers[end:])
+
+    def of_width(self, width: int) -> "AbstractNetwork":
+        """The same network with a first layer of this width, and the others in proportion."""
+        factor = width / self.first_width()
+        return self.widened(lambda own: max(1, round(own * factor)))
+
+    def first_width(self) -> int:
+        """Channels of the first layer with weights."""
+        return next(each.width for each in leaves(self.layers) if isinstance(each, Dense | AbstractFilter))
+
+    def widened(self, times: Callable[[int], int]) -> "AbstractNetwork":
+        """The same network of widths `times(width)`, apart from that of the last layer."""
+        *hidden, last = self.layers.layers
+        resizes = lambda node: isinstance(node, AbstractWeights)
+        wider = jax.tree.map(
+            lambda node: node.resized(times) if resizes(node) else node, Sequential(hidden), is_leaf=resizes
+        )
+        return Network(self.in_shape, [*wider.layers, last])
 
     def require_limit(self, verb: str) -> None:
         """Raises an error that names `verb` unless every layer has a wide limit and may follow the one before it."""
@@ -225,7 +250,7 @@ def require_wide(net: Any, verb: str) -> None:
         raise TypeError(
             f"`net` must be an nk.MLP or nk.Network, whose layers {verb} can read; got {type(net).__name__}."
         )
-    if getattr(net, "parametrization", None) == "mup":
+    if net.maximal:
         raise ValueError(
             f'`net` with parametrization="mup" is for training; for {verb} use "mean_field", its large-width limit.'
         )

@@ -1,16 +1,10 @@
 """One number that says how strongly a network learns features."""
 
-import itertools
-
 import numpy as np
 
 from ..base import AbstractModel
-from ..layers.activation import Activation
-from ..layers.dense import Dense
-from ..layers.flatten import Flatten
+from .chain import chain_or_none
 from .maximal_update import MaximalUpdate
-from .mlp import MLP
-from .network import Network
 from .scaled import Scaled
 
 
@@ -34,41 +28,14 @@ def richness(model: AbstractModel) -> float:
         return richness(model.model) / float(model.alpha)
     if isinstance(model, MaximalUpdate):
         return richness(model.net) * float(np.sqrt(model.ratio))
-    widths = hidden_widths(model)
-    if widths is None:
+    chain = chain_or_none(model)
+    if chain is None:
         raise TypeError(
             "`model` must be an nk.MLP, an nk.Network of Dense and Activation layers (mean-field scaling only in the "
             f"last one), or an nk.Scaled of one; got {type(model).__name__}."
         )
-    if not widths:
+    if not chain.widths:
         return 0.0
-    kind = model.parametrization if isinstance(model, MLP) else _chain(model)[-1].parametrization
-    if kind == "mean_field":
+    if chain.net.mean_field:
         return 1.0
-    return float(1.0 / np.sqrt(model.base_width if isinstance(model, MLP) and kind == "mup" else widths[-1]))
-
-
-def hidden_widths(model: AbstractModel) -> tuple[int, ...] | None:
-    """Of a network of dense layers, one after the other; None of any other model."""
-    if isinstance(model, MLP):
-        return model.widths
-    dense = _chain(model)
-    return tuple(layer.width for layer in dense[:-1]) if dense else None
-
-
-def has_kinked_activation(model: AbstractModel) -> bool:
-    """Whether an activation of a network of dense layers has a kink."""
-    if isinstance(model, MLP):
-        return not all(each.smooth for each in model.activations)
-    layers = model.layers.layers if isinstance(model, Network) else []
-    return not all(each.function.smooth for each in layers if isinstance(each, Activation))
-
-
-def _chain(model: AbstractModel) -> list[Dense]:
-    """The dense layers of a network that has no others, apart from activations; none if it is not one."""
-    if not isinstance(model, Network):
-        return []
-    layers = list(itertools.dropwhile(lambda each: isinstance(each, Flatten), model.layers.layers))
-    dense = [layer for layer in layers if isinstance(layer, Dense)]
-    plain = all(isinstance(layer, Dense | Activation) for layer in layers) and isinstance(layers[-1], Dense)
-    return dense if plain and all(layer.parametrization != "mean_field" for layer in dense[:-1]) else []
+    return float(1.0 / np.sqrt(chain.net.tuned_width() or chain.widths[-1]))

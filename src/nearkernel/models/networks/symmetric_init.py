@@ -5,38 +5,34 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..._base.check import real_number, shown
+from ..._base.check import real_number
 from ..._base.keys import Key, random_key
 from ..._run.precision import in_float64
 from ..base import Params
-from .mlp import MLP
+from .chain import chain_of
+from .network import AbstractNetwork
 
 UNIFORM = 1.8
 
 
 @in_float64
-def symmetric_init(net: MLP, key: Key, kurtosis: float = UNIFORM) -> Params:
+def symmetric_init(net: AbstractNetwork, key: Key, kurtosis: float = UNIFORM) -> Params:
     """Parameters of `net` with the weight variance of `net.init` but another symmetric distribution.
 
-    **Arguments:** `net`, an `nk.MLP`; `key`; `kurtosis` > 1, the fourth moment of the weights divided by their
-    squared variance: 1.8 is the uniform distribution, 3 the normal. Below 3 the weights are bounded, with density
-    proportional to $(1 - w^2/c^2)^{a - 1}$ on $[-c, c]$; above 3 they are normal with a random, gamma-distributed
-    variance. Biases are normal.
+    **Arguments:** `net`, an `nk.MLP` or alternating `Dense` and `Activation`; `key`; `kurtosis` > 1, the fourth
+    moment of the weights divided by their squared variance: 1.8 is the uniform distribution, 3 the normal. Below 3 the
+    weights are bounded, with density proportional to $(1 - w^2/c^2)^{a - 1}$ on $[-c, c]$; above 3 they are normal with
+    a random, gamma-distributed variance. Biases are normal.
     """
-    if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP; got {shown(net)}.")
+    chain = chain_of(net, "symmetric_init", mean_field=True)
     kurtosis = float(real_number(kurtosis, "kurtosis"))
     if not 1 < kurtosis <= 1e6:
         raise ValueError(f"`kurtosis` must be greater than 1 and at most 1e6; got {kurtosis:g}.")
     draw_key, key = jax.random.split(random_key(key))
-    params = net.init(draw_key)
-    keys = jax.random.split(key, len(params))
-    found = []
-    for layer, (entry, own) in enumerate(zip(params, keys, strict=True)):
-        dense, fan_in = net.dense(layer), net.sizes[layer]
-        size = jnp.sqrt(dense.weight_var / fan_in) if dense.parametrization == "standard" else 1.0
-        found.append({**entry, "weight": size * _unit(own, entry["weight"].shape, kurtosis)})
-    return found
+    entries = chain.entries(net.init(draw_key))
+    for stage, own, entry in zip(chain.stages, jax.random.split(key, len(entries)), entries, strict=True):
+        entry["weight"] = stage.spread * _unit(own, entry["weight"].shape, kurtosis)
+    return chain.params(entries)
 
 
 def _unit(key: Any, shape: tuple[int, ...], kurtosis: float) -> jax.Array:

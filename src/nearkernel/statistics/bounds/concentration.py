@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.special
 
-from ..._base.check import between, inputs, positive, whole
+from ..._base.check import between, positive, whole
 from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...kernels.wide.network import NNGP
-from ...models.networks.mlp import MLP
+from ...models.networks.chain import chain_of
+from ...models.networks.network import AbstractNetwork
 from ..exact.relu_ntk import relu_ntk
 
 
@@ -90,7 +91,7 @@ class LargestEigenvalueResult(Result, eqx.Module):
 
 
 @in_float64
-def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEigenvalueResult:
+def largest_eigenvalue(net: AbstractNetwork, x: Any, probability: float = 0.05) -> LargestEigenvalueResult:
     r"""Bounds the largest eigenvalue of the tangent kernel of a random network `net`.
 
     `row` is tight for similar inputs; `frobenius` is within a factor $\sqrt n$ of `mean`, `trace` within a factor $n$.
@@ -139,7 +140,7 @@ class ConcentrationResult(Result, eqx.Module):
 
 
 @in_float64
-def concentration(net: MLP, x: Any, probability: float = 0.05) -> ConcentrationResult:
+def concentration(net: AbstractNetwork, x: Any, probability: float = 0.05) -> ConcentrationResult:
     r"""Bounds the distance between the last-layer kernel of one network and its infinite-width limit.
 
     The neurons of the first hidden layer are independent, and a bounded activation bounds the contribution of each by
@@ -148,17 +149,15 @@ def concentration(net: MLP, x: Any, probability: float = 0.05) -> ConcentrationR
     **Arguments:** `net` with one hidden layer and a bounded activation, e.g. "tanh", "erf", "sin"; `x` (n, d);
     `probability` of failure.
     """
-    if not isinstance(net, MLP) or len(net.widths) != 1:
-        raise ValueError(
-            "`net` must be an nk.MLP with one hidden layer: neurons of deeper layers are not independent."
-        )
-    x = inputs(x, "x", net.in_dim)
-    bound, last = supremum(net.activation_of(1)), net.dense(1)
+    chain = chain_of(net, "concentration", mean_field=True)
+    if len(chain.widths) != 1:
+        raise ValueError("`net` must have one hidden layer: neurons of deeper layers are not independent.")
+    x, last = chain.inputs(x), chain.stages[1]
+    bound = supremum(last.activation)
     if np.isinf(bound):
         raise ValueError('`net` needs a bounded activation, e.g. "tanh", "erf" or "sin".')
-    gaussian = MLP(net.in_dim, net.widths, 1, net.activation, net.weight_var, net.bias_var)
-    mean = np.asarray(NNGP(gaussian)(x)) - float(last.bias_var)
-    share = float(last.weight_var) * len(x) * bound**2 / net.widths[0]
+    mean = np.asarray(NNGP(chain.flat())(x)) - last.bias_var
+    share = last.weight_var * len(x) * bound**2 / last.fan_in
     lam = np.linalg.eigvalsh(mean)
     variance = share * float(lam[-1])  # E[X^2] <= share E[X] for a positive X <= share
     log = np.log(2 * len(x))

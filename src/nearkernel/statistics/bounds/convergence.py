@@ -23,15 +23,15 @@ $\text{width} \ge c\, m^2 (L/m) / \lambda_0^2$.
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 
-from ..._base.check import inputs, numeric, targets
+from ..._base.check import numeric, targets
 from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...activations.averages.breaks import slope_of
 from ...kernels.empirical.ntk import EmpiricalNTK
-from ...models.networks.mlp import MLP
+from ...models.networks.chain import chain_of
+from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
 from .concentration import supremum
 
@@ -79,36 +79,39 @@ class Guarantee(Result, eqx.Module):
 
 
 @in_float64
-def convergence_guarantee(net: MLP, params: Any, x: Any, y: Any) -> Guarantee:
+def convergence_guarantee(net: AbstractNetwork, params: Any, x: Any, y: Any) -> Guarantee:
     """Checks whether `net` is wide enough to guarantee that gradient flow of its first layer reaches zero loss.
 
     **Arguments:** `net` in "ntk" scaling with one hidden layer, one output and a smooth activation whose second
     derivative is bounded ("tanh", "erf", "gelu", "sin", ...); `params`, the initial parameters; `x` (n, d); `y` (n,).
     Train with `nk.simulate(..., nk.GradientFlow(), lr_factors=guarantee.lr_factors)`.
     """
-    if not isinstance(net, MLP) or len(net.widths) != 1 or net.out_dim != 1 or net.parametrization != "ntk":
-        raise ValueError('`net` must be an nk.MLP in "ntk" scaling with one hidden layer and one output.')
+    chain = chain_of(net, "convergence_guarantee")
+    # a theorem about one hidden layer whose weights alone move
+    if len(chain.widths) != 1 or chain.out_dim != 1 or chain.parametrization != "ntk":
+        raise ValueError('`net` must be in "ntk" scaling, with one hidden layer and one output.')
     params = checked_params(net, params)
-    x = inputs(x, "x", net.in_dim)
+    x = chain.inputs(x)
     y = targets(y, len(x), out=1)
-    activation = net.activation_of(1)
+    first, last = chain.stages
+    activation = last.activation
     curvature = supremum(slope_of(slope_of(activation)))
     if activation.kinks or curvature == 0.0 or np.isinf(curvature):
         raise ValueError(
             "`net` needs a smooth activation with a bounded second derivative, e.g. tanh or gelu."
         )
-    factors = jax.tree.map(lambda leaf: 0.0, params)
-    factors[0]["weight"] = 1.0
+    frozen = {"weight": 0.0, "bias": 0.0}
+    factors = chain.params([frozen | {"weight": 1.0}, frozen])
     kernel = EmpiricalNTK(net, params, factors)(x)
     smallest = max(float(np.linalg.eigvalsh(kernel)[0]), 0.0)
     residual = np.linalg.norm(np.asarray(net(params, x)) - y)
-    lengths = np.sum(x * x, axis=1) / net.in_dim
-    readout = float(np.abs(np.asarray(params[1]["weight"])).max())
-    first, second = (float(net.dense(k).weight_var) for k in (0, 1))
-    scale = first * second**0.5
+    lengths = np.sum(x * x, axis=1) / chain.in_dim
+    readout = float(np.abs(np.asarray(chain.entries(params)[1]["weight"])).max())
+    scale = first.weight_var * last.weight_var**0.5
     change = curvature * readout * scale * float(np.linalg.norm(lengths))  # M sqrt(width)
     threshold = (4 * change * residual / smallest) ** 2 if smallest > 0 else np.inf
     slope = supremum(slope_of(activation))
-    speed = (first * second) ** 0.5 * slope * readout * np.sqrt(lengths.sum() / net.widths[0])
+    width = last.fan_in
+    speed = (first.weight_var * last.weight_var) ** 0.5 * slope * readout * np.sqrt(lengths.sum() / width)
     loss = 0.5 * float(residual) ** 2
-    return Guarantee(smallest, loss, net.widths[0], float(threshold), factors, float(speed))
+    return Guarantee(smallest, loss, width, float(threshold), factors, float(speed))

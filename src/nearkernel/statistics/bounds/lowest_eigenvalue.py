@@ -1,6 +1,5 @@
 """The smallest eigenvalue of a wide network's kernels, and lower bounds from Hermite polynomials."""
 
-import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -17,9 +16,8 @@ from ...models.containers.sequential import Sequential
 from ...models.layers.activation import Activation
 from ...models.layers.base import inverse
 from ...models.layers.dense import Dense
-from ...models.networks.mlp import MLP
+from ...models.networks.chain import chain_or_none
 from ...models.networks.network import AbstractNetwork, Network, leaves, require_wide
-from ..width.stages import flat, stages
 
 _TERMS = 256
 _POWERS = np.unique(np.r_[0:9, np.geomspace(8, _TERMS - 1, 13).astype(int)])
@@ -58,17 +56,15 @@ def smallest_eigenvalue(net: AbstractNetwork, x: Any) -> SmallestEigenvalueResul
     require_wide(net, "smallest_eigenvalue")
     if sum(layer.has_params() for layer in leaves(net.layers)) < 2:
         raise ValueError("`net` must have a hidden layer.")
-    if isinstance(net, MLP):  # the kernels are those of the scaling in which outputs are random
-        net = dataclasses.replace(net, parametrization="ntk")
-    x = inputs(x, "x", net.in_shape)
+    x, chain = inputs(x, "x", net.in_shape), chain_or_none(net)
+    if chain:  # the kernels are those of the scaling in which outputs are random
+        net, x = chain.flat(), x.reshape(len(x), -1)
     nngp, ntk = (float(np.linalg.eigvalsh(kernel)[0]) for kernel in both_kernels(net, x, None))
-    try:
-        own = stages(net, "smallest_eigenvalue")
-    except TypeError:
+    if chain is None:
         last = _last_bound(net, x)
         return SmallestEigenvalueResult(nngp, ntk, nngp_bound=last, ntk_bound=last)
     below = last = 0.0  # what all layers but the last contribute to the NTK, and what the last does
-    for stage, (covariance, _, gap) in zip(own[1:], layer_kernels(flat(net), x)[:-1], strict=True):
+    for stage, (covariance, _, gap) in zip(chain.stages[1:], layer_kernels(net, x)[:-1], strict=True):
         variance = np.diagonal(covariance)
         last, with_slopes = _hermite_bounds(stage.activation, variance, 1.0 - gap)
         slope = moments(stage.activation, variance).slope

@@ -11,6 +11,7 @@ with all factors independent.
 """
 
 import functools
+import math
 from typing import Any
 
 import equinox as eqx
@@ -22,8 +23,8 @@ from ..._base.keys import Key, generator
 from ..._base.result import Result
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
-from ...models.networks.mlp import MLP
-from .relu_paths import piecewise_linear
+from ...models.networks.network import AbstractNetwork
+from .relu_paths import homogeneous
 
 
 class InputGradientResult(Result, eqx.Module):
@@ -123,7 +124,7 @@ class InputGradientResult(Result, eqx.Module):
         return g
 
 
-def input_gradient(net: MLP, coordinates: int | None = None) -> InputGradientResult:
+def input_gradient(net: AbstractNetwork, coordinates: int | None = None) -> InputGradientResult:
     """The exact distribution over initializations of the squared input gradient of one output of a ReLU network
     `net`.
 
@@ -134,20 +135,18 @@ def input_gradient(net: MLP, coordinates: int | None = None) -> InputGradientRes
 
     **Returns:** an `InputGradientResult`, with moments, the distribution function and draws.
     """
-    activation = piecewise_linear(net, "The law of the input gradient")
+    chain, activation = homogeneous(net, "input_gradient", "The law of the input gradient")
     if activation.left != 0:
         raise ValueError(
             "The law of the input gradient is known only for relu, but the activation of `net` is not zero for z < 0."
         )
-    m = net.in_dim if coordinates is None else whole(coordinates, "coordinates", 1)
-    if m > net.in_dim:
+    m = chain.in_dim if coordinates is None else whole(coordinates, "coordinates", 1)
+    if m > chain.in_dim:
         raise ValueError(
-            f"`coordinates` must be at most {net.in_dim}, the number of inputs of `net`; got {m}."
+            f"`coordinates` must be at most {chain.in_dim}, the number of inputs of `net`; got {m}."
         )
-    gain = float(net.weight_var) ** (len(net.widths) + 1) * activation.right ** (2 * len(net.widths))
-    if net.parametrization == "mean_field" and net.widths:
-        gain /= net.widths[-1]
-    return InputGradientResult(m, net.in_dim, net.widths, gain)
+    gain = math.prod(stage.gain for stage in chain.stages) * activation.right ** (2 * len(chain.widths))
+    return InputGradientResult(m, chain.in_dim, chain.widths, gain)
 
 
 @functools.lru_cache(maxsize=256)

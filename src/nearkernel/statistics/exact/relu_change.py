@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._base.check import inputs
-from ...models.networks.mlp import MLP
-from .relu_paths import piecewise_linear
+from ...models.networks.network import AbstractNetwork
+from .relu_paths import without_biases
 
 
-def relu_ntk_change(net: MLP, x: Any) -> np.ndarray:
+def relu_ntk_change(net: AbstractNetwork, x: Any) -> np.ndarray:
     r"""The mean change of the tangent kernel, $\mathbb{E}[z\, \nabla z \cdot \nabla \Theta]$, exact at any width: (n,).
 
     A step of gradient descent on $(z - y)^2/2$ at an input changes $\Theta(x, x)$ by $-\eta$ times this mean on
@@ -32,17 +31,13 @@ def relu_ntk_change(net: MLP, x: Any) -> np.ndarray:
     **Arguments:** `net`, a relu (or leaky relu, abs, linear) network with one output and `bias_var` = 0, in "ntk"
     scaling; `x` (n, d).
     """
-    activation = piecewise_linear(net, "The change of the tangent kernel")
-    if net.bias_var != 0:
-        raise ValueError(
-            f"`bias_var` must be 0: the change is known only without biases; got {net.bias_var}."
-        )
-    if net.parametrization != "ntk" or net.out_dim != 1:
+    chain, activation = without_biases(net, "relu_ntk_change", "The change of the tangent kernel")
+    if chain.parametrization != "ntk" or chain.out_dim != 1:
         raise ValueError('`net` must have one output and parametrization="ntk".')
-    x = inputs(x, "x", net.in_dim)
+    x = chain.inputs(x)
     power2, power4 = (0.5 * (activation.right**k + activation.left**k) for k in (2, 4))
-    widths, last = net.widths, len(net.widths) + 1
-    lam = [0.0, *(float(net.weight_var) / fan_in for fan_in in (net.in_dim, *widths))]  # of layer l at [l]
+    widths, last = chain.widths, len(chain.stages)
+    lam = [0.0, *(stage.weight_var / stage.fan_in for stage in chain.stages)]  # of layer l at [l]
 
     def same(n: int) -> float:  # one neuron twice
         return n * power4

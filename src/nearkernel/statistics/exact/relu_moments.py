@@ -21,11 +21,13 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from ..._base.check import finite_result, inputs, real_number
+from ..._base.check import finite_result, real_number
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...models.networks.mlp import MLP
-from .relu_paths import piecewise_linear
+from ...activations.closed import PiecewiseLinear
+from ...models.networks.chain import Chain
+from ...models.networks.network import AbstractNetwork
+from .relu_paths import without_biases
 
 
 class ReluMomentsResult(Result, eqx.Module):
@@ -49,7 +51,7 @@ class ReluMomentsResult(Result, eqx.Module):
 
 
 @in_float64
-def relu_moments(net: MLP, x: Any, kurtosis: float = 3.0) -> ReluMomentsResult:
+def relu_moments(net: AbstractNetwork, x: Any, kurtosis: float = 3.0) -> ReluMomentsResult:
     """Second and fourth moments of outputs and input gradients over initializations, for any symmetric weights.
 
     **Arguments:** `net`, a relu-like `nk.MLP` with `bias_var` = 0, whose variances may differ from layer to layer; `x`
@@ -57,36 +59,34 @@ def relu_moments(net: MLP, x: Any, kurtosis: float = 3.0) -> ReluMomentsResult:
     for normal weights, 1.8 for uniform ones. The distribution must be continuous. `nk.models.symmetric_init` draws
     networks with such weights.
     """
-    activation = piecewise_linear(net, "Fourth moments with weights of any law")
-    if any(float(net.dense(layer).bias_var) != 0 for layer in range(len(net.sizes) - 1)):
-        raise ValueError("`bias_var` must be 0: these moments are known only without biases.")
-    x = inputs(x, "x", net.in_dim)
+    chain, activation = without_biases(net, "relu_moments", "The fourth moment with weights of any law")
+    x = chain.inputs(x)
     if np.any(np.sum(x * x, axis=1) == 0):
         raise ValueError("`x` must not contain the input 0, where all outputs are 0.")
     kurtosis = float(real_number(kurtosis, "kurtosis"))
     if not 1 <= kurtosis <= 1e6:
         raise ValueError(f"`kurtosis` must be from 1 to 1e6; got {kurtosis:g}.")
     squares = np.sum(x * x, axis=1)
-    m = float(net.in_dim)
+    m = float(chain.in_dim)
     start = np.column_stack([squares**2, squares**2, np.sum(x**4, axis=1)])
     # All pairs of unit vectors: equal ones, and those at right angles.
     start = np.vstack([start, [m * m, m, m]])
     with np.errstate(over="ignore", invalid="ignore"):
-        second, fourth = _through(net, activation, np.append(squares, m), start, kurtosis)
+        second, fourth = _through(chain, activation, np.append(squares, m), start, kurtosis)
     finite_result((second, fourth), "`kurtosis`, `x` or a variance is")
     return ReluMomentsResult(second[:-1], fourth[:-1], float(second[-1]), float(fourth[-1]), kurtosis)
 
 
-def _through(net: MLP, activation: Any, square: np.ndarray, start: np.ndarray, kurtosis: float):
+def _through(
+    chain: Chain, activation: PiecewiseLinear, square: np.ndarray, start: np.ndarray, kurtosis: float
+):
     """E[z^2] and E[z^4] of one output, from squared lengths and (A, C, B), each row its own."""
     power2, power4 = (0.5 * (activation.right**k + activation.left**k) for k in (2, 4))
     a, c, b = start.T
-    for layer, n in enumerate(net.sizes[1:]):
-        dense, fan_in = net.dense(layer), net.sizes[layer]
-        scale = float(net.scales(layer)[0]) ** 2
-        v = scale * (float(dense.weight_var) / fan_in if dense.parametrization == "standard" else 1.0)
+    for stage in chain.stages:
+        n, v = stage.dense.width, stage.gain / stage.fan_in
         both = v * v * (a + 2 * c + (kurtosis - 3) * b)
-        if layer == len(net.widths):
+        if stage is chain.stages[-1]:
             return v * square, both
         b = n * power4 * both
         others = n * (n - 1) * (power2 * v) ** 2

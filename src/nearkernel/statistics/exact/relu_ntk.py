@@ -5,13 +5,13 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from ..._base.check import inputs
 from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...kernels.wide.network import NTK
 from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
 from .relu_mean_ntk import mean_ntk
-from .relu_paths import piecewise_linear
+from .relu_paths import without_biases
 
 
 class ReluNTKResult(Result, eqx.Module):
@@ -48,7 +48,7 @@ class ReluNTKResult(Result, eqx.Module):
 
 
 @in_float64
-def relu_ntk(net: MLP, x: Any) -> ReluNTKResult:
+def relu_ntk(net: AbstractNetwork, x: Any) -> ReluNTKResult:
     """Mean and second moment of the tangent kernel of a ReLU (or leaky ReLU, abs, linear) network without biases.
 
     **Arguments:** `net` with `bias_var` = 0, in "ntk" scaling or with the learning rates of `net.lr_factors()`;
@@ -57,14 +57,10 @@ def relu_ntk(net: MLP, x: Any) -> ReluNTKResult:
     **Returns:** a `ReluNTKResult`. With several inputs and two or more hidden layers, the first call for each width
     takes about a second; the number of inputs has little effect.
     """
-    activation = piecewise_linear(net, "The second moment of the tangent kernel")
-    if net.bias_var != 0:
-        raise ValueError(
-            f"`bias_var` must be 0: the second moment is known only without biases; got {net.bias_var}."
-        )
-    if net.parametrization == "mean_field":
+    chain, activation = without_biases(net, "relu_ntk", "The second moment of the tangent kernel")
+    if chain.parametrization == "mean_field":
         raise ValueError('`net` must have parametrization "ntk" or "standard"; got "mean_field".')
-    x = inputs(x, "x", net.in_dim)
+    net, x = chain.mlp(), chain.inputs(x)
     size = np.sum(x * x, axis=1) / net.in_dim
     if np.any(size == 0):
         raise ValueError(

@@ -4,26 +4,37 @@ from typing import Any
 
 import numpy as np
 
-from ..._base.check import inputs
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
 from ...activations.closed import PiecewiseLinear
-from ...models.networks.mlp import MLP
+from ...models.networks.chain import Chain, chain_of
+from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
 
 
-def piecewise_linear(net: Any, what: str) -> PiecewiseLinear:
-    """The activation of `net` if it is homogeneous (relu, leaky relu, abs, linear), on which `what` rests."""
-    if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
-    if not isinstance(net.activation, PiecewiseLinear):
-        name = getattr(net.activation, "name", type(net.activation).__name__.lower())
+def homogeneous(net: AbstractNetwork, verb: str, what: str) -> tuple[Chain, PiecewiseLinear]:
+    """`net` and its activation, if that is homogeneous (relu, leaky relu, abs, linear), on which `what` rests."""
+    chain = chain_of(net, verb, mean_field=True)
+    activation = chain.mlp().activation
+    if not isinstance(activation, PiecewiseLinear):
+        name = getattr(activation, "name", type(activation).__name__.lower())
         raise ValueError(f"{what} is known only for relu networks, but `net` has the activation {name}.")
-    return net.activation
+    return chain, activation
+
+
+def without_biases(net: AbstractNetwork, verb: str, what: str) -> tuple[Chain, PiecewiseLinear]:
+    """The same, if also all biases are 0."""
+    chain, activation = homogeneous(net, verb, what)
+    biased = [stage.bias_var for stage in chain.stages if stage.bias_var]
+    if biased:
+        raise ValueError(
+            f"`bias_var` must be 0: {what[0].lower()}{what[1:]} is known only without biases; got {biased[0]:g}."
+        )
+    return chain, activation
 
 
 @in_float64
-def path_sum(net: MLP, params: Any, x: Any) -> np.ndarray:
+def path_sum(net: AbstractNetwork, params: Any, x: Any) -> np.ndarray:
     r"""The outputs of a ReLU network, summed path by path.
 
     $$z_q = \sum_{p \to i_1 \to \cdots \to i_L \to q} x_p W_{p i_1} d_{i_1} W_{i_1 i_2} \cdots d_{i_L} W_{i_L q}$$
@@ -35,12 +46,12 @@ def path_sum(net: MLP, params: Any, x: Any) -> np.ndarray:
 
     **Returns:** (n, out).
     """
-    activation = piecewise_linear(net, "The sum over paths")
-    params = checked_params(net, params)
-    x = inputs(x, "x", net.in_dim)
-    count = int(np.prod([float(size) for size in net.sizes]))
+    chain, activation = homogeneous(net, "path_sum", "The sum over paths")
+    own = chain.entries(checked_params(net, params))
+    x = chain.inputs(x)
+    count = int(np.prod([float(size) for size in chain.sizes]))
     require_fits(16 * count * len(x), f"a sum over {count} paths for {len(x)} inputs", "use a tiny network")
-    layers = [_in_numpy(net, layer, entry) for layer, entry in enumerate(params)]
+    layers = [stage.affine(entry) for stage, entry in zip(chain.stages, own, strict=True)]
     total, slopes = 0.0, _slopes(activation, layers, x)
     for start in range(len(layers) + 1):  # 0: at an input; l: at a bias of layer l
         paths = x if start == 0 else np.broadcast_to(layers[start - 1][1], slopes[start].shape)
@@ -50,13 +61,8 @@ def path_sum(net: MLP, params: Any, x: Any) -> np.ndarray:
             # Times the neurons where the path enters.
             through = paths * slope.reshape(len(x), *(1,) * (paths.ndim - 2), -1)
             paths = through[..., None] * weight
-        total = total + paths.reshape(len(x), -1, net.out_dim).sum(axis=1)
+        total = total + paths.reshape(len(x), -1, chain.out_dim).sum(axis=1)
     return np.asarray(total)
-
-
-def _in_numpy(net: MLP, layer: int, entry: dict) -> tuple[np.ndarray, np.ndarray]:
-    weight_scale, bias_scale = (float(scale) for scale in net.scales(layer))
-    return weight_scale * np.asarray(entry["weight"]), bias_scale * np.asarray(entry["bias"])
 
 
 def _slopes(activation: PiecewiseLinear, layers: list, x: np.ndarray) -> list[np.ndarray]:

@@ -1,6 +1,5 @@
 """The coordinate check: how far the neurons of every layer move in training, as a function of the width."""
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -14,9 +13,9 @@ from ..._run.precision import in_float64
 from ...dynamics.algorithms.adaptive import Adam
 from ...dynamics.algorithms.spectral import GradientDescent
 from ...dynamics.simulation.simulate import simulate
-from ...models.networks.maximal_update import MaximalUpdate, first_width, widened
-from ...models.networks.mlp import MLP
-from ...models.networks.network import Network
+from ...models.networks.chain import chain_or_none
+from ...models.networks.maximal_update import MaximalUpdate
+from ...models.networks.network import AbstractNetwork
 from ..measuring import measure
 from .first_move import first_move, has_moves
 from .width_powers import powers
@@ -35,7 +34,8 @@ class CoordinateCheckResult(Result, eqx.Module):
     layer is the outputs; `slopes` (layers,), the fitted powers of the width, and `slopes_sem`; `predicted` (layers,),
     the powers predicted by the theory of the first step. If all are 0, every layer learns at the same rate at any
     width, and a learning rate carries over. `expected` (k, layers): the moves predicted by `nk.statistics.first_move`;
-    nan unless `net` is an `nk.MLP`, with at most 16 points if it has several hidden layers, and `algorithm` is one step
+    nan unless `net` is an `nk.MLP` or alternating `Dense` and `Activation`, with at most 16 points if it has several
+    hidden layers, and `algorithm` is one step
     of gradient descent.
     """
 
@@ -63,7 +63,7 @@ class CoordinateCheckResult(Result, eqx.Module):
 
 @in_float64
 def coordinate_check(
-    net: MLP | Network | MaximalUpdate,
+    net: AbstractNetwork | MaximalUpdate,
     x: Any,
     y: Any,
     algorithm: GradientDescent | Adam,
@@ -82,9 +82,9 @@ def coordinate_check(
     rates are multiplied by `net.lr_factors()`.
     """
     network = net.net if isinstance(net, MaximalUpdate) else net
-    if not isinstance(network, MLP | Network) or (isinstance(network, MLP) and not network.widths):
-        raise TypeError("`net` must be an nk.MLP with hidden layers, an nk.Network or an nk.MaximalUpdate.")
-    if isinstance(network, Network):
+    if not isinstance(network, AbstractNetwork) or network.readout() is None:
+        raise TypeError("`net` must be an nk.MLP or nk.Network with hidden layers, or an nk.MaximalUpdate.")
+    if chain_or_none(network) is None:
         MaximalUpdate(network)  # raises if its layers cannot be made wider together
     if not isinstance(algorithm, GradientDescent | Adam):
         raise TypeError(f"`algorithm` must be GradientDescent or Adam; got {type(algorithm).__name__}.")
@@ -101,7 +101,7 @@ def coordinate_check(
     x = inputs(x, "x", net.in_shape)
     y = targets(y, len(x), out=network.layers.shape(net.in_shape)[-1])
     whole(draws, "draws", 2, most=100_000)
-    nets = [resized(net, size) for size in sizes]
+    nets = [net.of_width(size) for size in sizes]
     found = [_moves(each, x, y, algorithm, factors, key, draws) for each in nets]
     moves, sem = (np.array([getattr(each, part) for each in found]) for part in ("mean", "sem"))
     if not (moves > 0).all():
@@ -109,8 +109,8 @@ def coordinate_check(
     away = np.log(sizes) - np.mean(np.log(sizes))
     share = away / (away @ away)
     adam = isinstance(algorithm, Adam)
-    narrow = resized(net, 64)
-    wide = resized(narrow, 128)  # exactly twice every width, however those of `net` were rounded
+    narrow = net.of_width(64)
+    wide = narrow.of_width(128)  # exactly twice every width, however those of `net` were rounded
     rates, wide_rates = (_factors(each, adam, factors) for each in (narrow, wide))
     return CoordinateCheckResult(
         np.array(sizes), moves, sem, share @ np.log(moves), np.sqrt(share**2 @ (sem / moves) ** 2),
@@ -119,17 +119,8 @@ def coordinate_check(
     )  # fmt: skip
 
 
-def _maximal(net: Any) -> bool:
-    return isinstance(net, MaximalUpdate) or getattr(net, "parametrization", None) == "mup"
-
-
-def resized(net: Any, width: int) -> Any:
-    """All hidden layers of an MLP, or the first layer of another network and the others in proportion."""
-    if isinstance(net, MaximalUpdate):
-        return MaximalUpdate(resized(net.net, width), net.base_width)
-    if isinstance(net, MLP):
-        return dataclasses.replace(net, widths=(width,) * len(net.widths))
-    return widened(net, width / first_width(net))
+def _maximal(net: AbstractNetwork | MaximalUpdate) -> bool:
+    return isinstance(net, MaximalUpdate) or net.maximal
 
 
 def _factors(net: Any, adam: bool, factors: bool) -> Any:
@@ -151,12 +142,13 @@ def _moves(net: Any, x, y, algorithm, factors: bool, key, draws: int):
 
 def _expected(net: Any, x, y, algorithm, factors: bool, layers: int) -> np.ndarray:
     """The moves by theory, or nan."""
+    chain = chain_or_none(net)
     if (
-        not isinstance(net, MLP)
+        chain is None
         or not isinstance(algorithm, GradientDescent)
         or algorithm.steps != 1
-        or not all(map(has_moves, net.activations))
-        or (len(net.widths) > 1 and len(x) > _MOST_POINTS)
+        or not all(map(has_moves, chain.activations))
+        or (len(chain.widths) > 1 and len(x) > _MOST_POINTS)
     ):
         return np.full(layers, np.nan)
     return first_move(net, x, y, algorithm.lr, factors=factors)

@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._base.check import inputs, positive, targets, truth
+from ..._base.check import positive, targets, truth
 from ..._run.precision import in_float64
 from ...activations.base import AbstractActivation
 from ...activations.closed import PiecewiseLinear
 from ...kernels.wide.network import activation_averages
-from ...models.networks.mlp import MLP
+from ...models.networks.chain import Chain, chain_of
+from ...models.networks.network import AbstractNetwork
 from ..averages.piecewise import Pieces
 from ..averages.quadrature import Smooth
 from ..averages.relu_family import Folded
@@ -35,7 +36,7 @@ _SPACING, _REACH = 0.05, 40.0  # of the logarithm of the integral's variable
 
 
 @in_float64
-def first_move(net: MLP, x: Any, y: Any, lr: float, *, factors: bool = True) -> np.ndarray:
+def first_move(net: AbstractNetwork, x: Any, y: Any, lr: float, *, factors: bool = True) -> np.ndarray:
     """The root mean square change of preactivations in the first step of gradient descent, layer by layer.
 
     It is the mean over networks of the root mean square over neurons and inputs, to leading order in the width and in
@@ -47,31 +48,29 @@ def first_move(net: MLP, x: Any, y: Any, lr: float, *, factors: bool = True) -> 
 
     **Returns:** (layers,), hidden layers and outputs.
     """
-    if not isinstance(net, MLP) or not net.widths:
-        raise TypeError("`net` must be an nk.MLP with hidden layers.")
-    if not all(map(has_moves, net.activations)):
+    chain = chain_of(net, "first_move", hidden=True, mean_field=True)
+    if not all(map(has_moves, chain.activations)):
         raise ValueError("`net` must have smooth activations, or activations of the ReLU family.")
-    x = inputs(x, "x", net.in_shape)
-    y = targets(y, len(x), out=net.out_dim)
+    x, widths = chain.inputs(x), chain.widths
+    y = targets(y, len(x), out=chain.out_dim)
     lr = float(positive(lr, "lr"))
-    wide = MLP(net.in_dim, net.widths, 1, net.activation, net.weight_var, net.bias_var)
-    signals, slopes = zip(*activation_averages(wide, x), strict=True)
-    layers = _layers(net, x, signals, truth(factors, "factors"))
+    signals, slopes = zip(*activation_averages(chain.flat(), x), strict=True)
+    layers = _layers(chain, x, signals, truth(factors, "factors"))
     kernels = [layer.kernel for layer in layers[:-1]]
     theta, b = layers[0].own, np.zeros((len(x),) * 3)
     moves = []
-    for k in range(len(net.widths)):
+    for k in range(len(widths)):
         back = slopes[k] * _backward(layers[k + 1 :], slopes[k + 1 :])
-        before = net.widths[k - 1] if k else 1
-        squares = theta[:, :, None] * theta[:, None, :] / net.widths[k] + b / before
+        before = widths[k - 1] if k else 1
+        squares = theta[:, :, None] * theta[:, None, :] / widths[k] + b / before
         moves.append((back * squares).mean(axis=0))
-        c, ratio = layers[k + 1].variance, net.widths[k] / before
-        if k + 1 < len(net.widths):
-            straight = _three_slopes(net.activation_of(k + 1), kernels[k])
+        c, ratio = layers[k + 1].variance, widths[k] / before
+        if k + 1 < len(widths):
+            straight = _three_slopes(chain.activations[k], kernels[k])
             carried = ratio * np.diagonal(slopes[k])[:, None, None] * slopes[k]
             b = c**2 * (straight * theta[:, :, None] * theta[:, None, :] + carried * b)
         theta = layers[k + 1].own + c * slopes[k] * theta
-    moves.append(theta.T @ theta / (len(x) * net.out_dim))
+    moves.append(theta.T @ theta / (len(x) * chain.out_dim))
     return lr * np.array([mean_root(each, layers[-1].kernel, y) for each in moves])
 
 
@@ -81,17 +80,15 @@ class _Layer(NamedTuple):
     kernel: np.ndarray  # covariance of its outputs
 
 
-def _layers(net: MLP, x: np.ndarray, signals: Any, factors: bool) -> list[_Layer]:
-    rates = net.lr_factors() if factors else [{"weight": 1.0, "bias": 1.0} for _ in net.sizes[1:]]
-    found = []
-    for k, (rate, fan_in) in enumerate(zip(rates, net.sizes[:-1], strict=True)):
-        dense = net.dense(k)
-        weight, bias = (float(scale) ** 2 for scale in net.scales(k))
-        signal = x @ x.T / fan_in if k == 0 else signals[k - 1]
-        variance = float(dense.weight_var) if dense.parametrization == "standard" else weight * fan_in
-        own = float(rate["weight"]) * weight * fan_in * signal + float(rate["bias"]) * bias
-        found.append(_Layer(own, variance, variance * signal + float(dense.bias_var)))
-    return found
+def _layers(chain: Chain, x: np.ndarray, signals: Any, factors: bool) -> list[_Layer]:
+    plain = [{"weight": 1.0, "bias": 1.0}] * len(chain.stages)
+    rates = chain.entries(chain.net.lr_factors()) if factors else plain
+    layers = []
+    for stage, rate, signal in zip(chain.stages, rates, (x @ x.T / chain.in_dim, *signals), strict=True):
+        weight, bias = (float(scale) ** 2 for scale in stage.dense.scales(stage.fan_in))
+        own = float(rate["weight"]) * weight * stage.fan_in * signal + float(rate["bias"]) * bias
+        layers.append(_Layer(own, stage.gain, stage.gain * signal + stage.bias_var))
+    return layers
 
 
 def _backward(above: list[_Layer], slopes: tuple) -> Any:

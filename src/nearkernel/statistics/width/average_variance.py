@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._base.check import finite_result, inputs, numeric, shown, whole
-from ...models.networks.mlp import MLP
+from ..._base.check import finite_result, numeric, shown, whole
+from ...models.networks.chain import chain_of
+from ...models.networks.network import AbstractNetwork
 from .propagation import propagate
 
 _NODES = 200
 
 
-def average_variance(net: MLP, x: Any, function: Callable, layer: int = 1) -> float:
+def average_variance(net: AbstractNetwork, x: Any, function: Callable, layer: int = 1) -> float:
     r"""The variance over initializations of the mean of `function` over the neurons of a hidden layer, to order 1/n.
 
     $$\operatorname{Var}\Big[\frac1n \sum_i f(z_i)\Big]
@@ -33,18 +34,17 @@ def average_variance(net: MLP, x: Any, function: Callable, layer: int = 1) -> fl
     **Arguments:** `net`, an `nk.MLP`; `x` (1, d), one input; `function` of preactivations, (k,) -> (k,); `layer` = 1
     ... number of hidden layers.
     """
-    if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
-    x = inputs(x, "x", net.in_dim)
+    chain = chain_of(net, "average_variance")
+    x = chain.inputs(x)
     if len(x) != 1:
         raise ValueError(f"`x` must be one input, (1, d); got {len(x)} inputs.")
     if not callable(function):
         raise TypeError(f"`function` must be a function of preactivations; got {shown(function)}.")
-    if whole(layer, "layer", 1) > len(net.widths):
-        raise ValueError(f"`layer` must be at most {len(net.widths)}, the last hidden layer; got {layer}.")
-    found = propagate(net, x, order=1)[layer]
-    variance = float(found.kernel[0, 0])
-    spread = float(found.four_point[0, 0, 0, 0]) / float(found.width)
+    if whole(layer, "layer", 1) > len(chain.widths):
+        raise ValueError(f"`layer` must be at most {len(chain.widths)}, the last hidden layer; got {layer}.")
+    at = propagate(chain.flat(), x, order=1)[layer]
+    variance = float(at.kernel[0, 0])
+    spread = float(at.four_point[0, 0, 0, 0]) / float(at.width)
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     weights = weights / weights.sum()
     values = finite_result(
@@ -54,4 +54,4 @@ def average_variance(net: MLP, x: Any, function: Callable, layer: int = 1) -> fl
         raise ValueError(f"`function` must return one value per neuron, {nodes.shape}; got {values.shape}.")
     mean = weights @ values
     slope = weights @ (values * (nodes**2 - 1)) / (2 * variance)
-    return float(weights @ (values - mean) ** 2 / net.widths[layer - 1] + slope**2 * spread)
+    return float(weights @ (values - mean) ** 2 / chain.widths[layer - 1] + slope**2 * spread)

@@ -14,7 +14,9 @@ from ...activations.averages.series import Series
 from ...activations.base import AbstractActivation
 from ...activations.closed import PiecewiseLinear
 from ...kernels.wide.network import layer_kernels
+from ...models.networks.chain import Chain, chain_of
 from ...models.networks.network import AbstractNetwork
+from ...models.networks.stage import Stage
 from ..averages.base import Averages, Wanted, multisets
 from ..averages.kinked import Kinked
 from ..averages.piecewise import Pieces
@@ -24,7 +26,6 @@ from ..averages.relu_family import Folded
 from .cost_estimate import announce_price
 from .recursion import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, Tensors, first_tensors, next_tensors
 from .residual_blocks import Paths
-from .stages import Stage, flat, stages
 
 Kernels = tuple[np.ndarray, np.ndarray, np.ndarray]  # kernel, tangent kernel, 1 - correlation
 
@@ -99,16 +100,18 @@ def fluctuations(net: AbstractNetwork, x: np.ndarray, train: int | None = None) 
 
     With `train`, entries of more than two different inputs beyond so many first ones are left out and mean nothing.
     """
-    found = stages(net, residual=True)
+    chain = chain_of(net, "order=1", residual=True)
+    found = chain.stages
     distinct, back = np.unique(x, axis=0, return_inverse=True)  # a copy of an input has nothing of its own
-    residual = any(stage.skip is not None for stage in found)
-    _require_fits(len(x), len(found), averages=256 if residual else 0)
+    _require_fits(len(x), len(found), averages=256 if chain.residual else 0)
     kinds = [stage.activation for stage in found[1:]] or [activations.get("linear")]
     known = [_known(each, len(distinct)) for each in kinds]
     names, _ = min(known, key=lambda each: len(each[0]))
     note = next((note for _, note in known if note), "")
     wanted = None if train is None else _two_new(np.isin(np.arange(len(distinct)), back.ravel()[:train]))
-    walked = _by_paths(found, distinct, wanted) if residual else _in_turn(net, found, distinct, names, wanted)
+    walked = (
+        _by_paths(found, distinct, wanted) if chain.residual else _in_turn(chain, distinct, names, wanted)
+    )
     layers = []
     for k, (stage, ((kernel, ntk, gap), tensors)) in enumerate(zip(found, walked, strict=True)):
         if not stage.ends:
@@ -121,14 +124,10 @@ def fluctuations(net: AbstractNetwork, x: np.ndarray, train: int | None = None) 
 
 
 def _in_turn(
-    net: AbstractNetwork,
-    found: tuple[Stage, ...],
-    x: np.ndarray,
-    names: tuple[str, ...],
-    wanted: Wanted | None,
+    chain: Chain, x: np.ndarray, names: tuple[str, ...], wanted: Wanted | None
 ) -> Iterator[tuple[Kernels, Tensors]]:
     """Kernel, tangent kernel, gap and tensors of each stage, from those of the stage before."""
-    kernels = layer_kernels(flat(net), x)
+    kernels, found = layer_kernels(chain.flat(), x), chain.stages
     if len(found) > 1:
         _announce(found[1].activation, kernels[0][0], wanted, len(found) - 1)
     tensors = first_tensors(len(x), names)

@@ -16,8 +16,8 @@ from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...kernels.wide.network import NNGP
 from ...models.layers.dense import Dense
+from ...models.networks.chain import chain_or_none
 from ...models.networks.network import AbstractNetwork, require_wide
-from .stages import stages
 
 _CHUNK = 1024
 Draw = Callable[[jax.Array], tuple[jax.Array, jax.Array]]  # of a key: another, and variances of the output
@@ -99,10 +99,11 @@ def gaussianity(net: AbstractNetwork, x: Any, size: int, key: Key) -> Gaussianit
 
 def _of_neurons(net: AbstractNetwork, x: np.ndarray) -> Draw | None:
     """Draws hidden layers neuron by neuron; None if layers are of another kind."""
-    try:
-        first, *hidden = stages(net)
-    except TypeError:
+    chain = chain_or_none(net)
+    if chain is None:
         return None
+    first, *hidden = chain.stages
+    x = x.reshape(len(x), -1)
 
     def draw(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         end, *keys = jax.random.split(key, len(hidden) + 1)

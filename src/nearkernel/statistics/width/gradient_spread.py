@@ -16,13 +16,13 @@ import numpy as np
 import scipy.special
 
 from ... import activations
-from ..._base.check import inputs, positive
+from ..._base.check import positive
 from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...activations.averages.breaks import on_numpy, slope_of
 from ...activations.averages.series import Series, nodes_per_row, series
+from ...models.networks.chain import chain_of
 from ...models.networks.network import AbstractNetwork
-from .stages import stages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,10 +78,9 @@ def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpreadResult:
     **Returns:** a `GradientSpreadResult`, layer $l$ in row $l - 1$. It is first order in depth/width: where it reaches
     1, it still estimates the spread of the logarithms, but moments are dominated by rare draws.
     """
-    if not isinstance(net, AbstractNetwork):
-        raise TypeError(f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}.")
-    first, *hidden = stages(net, "gradient_spread")
-    x = inputs(x, "x", net.in_shape)
+    chain = chain_of(net, "gradient_spread")
+    first, *hidden = chain.stages
+    x = chain.inputs(x)
     k = first.bias_var + first.weight_var * np.sum(x * x, axis=1) / first.fan_in
     zero = np.zeros(len(x))
     mean, v, d, a, b = np.ones(len(x)), zero, zero, zero, zero

@@ -21,11 +21,12 @@ from jax.flatten_util import ravel_pytree
 from ..._base.check import inputs, one_of, shown, wholes
 from ..._run.precision import in_float64
 from ...kernels.wide.network import layer_kernels
+from ...models.networks.chain import Chain, chain_of
 from ...models.networks.network import AbstractNetwork
+from ...models.networks.stage import Stage
 from ..measuring import Estimate
 from .fluctuations import FIELDS
 from .recursion import DDNTK_TENSORS, DNTK_TENSORS
-from .stages import Stage, entries, outputs_of, stages
 
 _LETTERS = {field: letter for letter, field in FIELDS.items()}
 _BY_DERIVATIVES = tuple(FIELDS[letter] for letter in (*DNTK_TENSORS, *DDNTK_TENSORS))
@@ -43,14 +44,13 @@ def observables(
     **Arguments:** `net`, `x`: same as `propagate`; `fields`, names such as "four_point" or "ntk_variance_a"; fields of
     the dNTK and ddNTK need three derivatives of the network and `out_dim` >= 2.
     """
-    if not isinstance(net, AbstractNetwork):
-        raise TypeError(f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}.")
     if not isinstance(fields, str | list | tuple):
         raise TypeError(f"`fields` must be a name or a list of names; got {shown(fields)}.")
     fields = [
         one_of(name, "fields", list(_LETTERS)) for name in ([fields] if isinstance(fields, str) else fields)
     ]
-    found = stages(net, "observables", residual=True)
+    chain = chain_of(net, "observables", residual=True)
+    found = chain.stages
     if len(found) == 1:
         raise ValueError("`net` must have a hidden layer: without one its outputs are exactly Gaussian.")
     if found[-1].skip is not None:
@@ -66,9 +66,9 @@ def observables(
     by_average = [_LETTERS[name] for name in fields if name not in _BY_DERIVATIVES]
 
     def observe(params: Any) -> dict[str, jax.Array]:
-        own = entries(found, params)
+        own = chain.unit_entries(params)
         values = _averaged(found, own, x, kernel, ntk, by_average, tangent) if by_average else {}
-        values |= _differentiated(found, own, jnp.asarray(x), by_derivatives) if by_derivatives else {}
+        values |= _differentiated(chain, own, jnp.asarray(x), by_derivatives) if by_derivatives else {}
         return {FIELDS[letter]: value for letter, value in values.items()}
 
     return observe
@@ -141,16 +141,16 @@ def _outer(a: jax.Array, b: jax.Array) -> jax.Array:
     return a[:, :, None, None] * b
 
 
-def _differentiated(found, own, x: jax.Array, letters: list[str]) -> dict[str, jax.Array]:
+def _differentiated(chain: Chain, own, x: jax.Array, letters: list[str]) -> dict[str, jax.Array]:
     """Tensors of the dNTK and ddNTK from derivatives of two outputs by all parameters.
 
     An average with an output is one of derivatives by the last layer, which is Gaussian: E[z X] = E[grad z . grad X].
     """
-    n = found[-1].fan_in
+    n = chain.stages[-1].fan_in
     start, unravel = ravel_pytree(own)
 
     def outputs(p):
-        *_, last = outputs_of(found, unravel(p), x)
+        *_, last = chain.outputs(unravel(p), x)
         return last[:, :2].T  # (2, a)
 
     def gradients(p):

@@ -8,13 +8,13 @@ import numpy as np
 
 from ..._run.executor import in_order
 from ..._run.memory import cores
+from ...models.networks.stage import Stage
 from ..averages.base import Wanted, multisets
 from ..averages.quadrature import Smooth
 from .cost_estimate import announce_price
 from .pair_functions import PairFunctions
 from .path_sums import memory, of_own_neurons, path_tensors
 from .recursion import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, Step, Tensors, first_tensors
-from .stages import Stage
 
 _FOURS = (*NTK_TENSORS, *DNTK_TENSORS, *DDNTK_TENSORS)
 
