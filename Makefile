@@ -12,7 +12,7 @@ DEV_READY := $(VENV)/.ready-dev
 MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run lab browser torch test test-merge test-slow test-portable test-lowest test-newest test-wheel lint docs docs-serve format benchmark benchmark-check claims clean
+.PHONY: help run lab browser torch test test-merge test-types test-slow test-portable test-lowest test-newest test-wheel lint docs docs-serve format benchmark benchmark-check claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -30,6 +30,10 @@ test: lint docs browser  ## set up .venv, lint, check types, build the documenta
 test-merge: $(DEV_READY) torch  ## what else runs before a change is merged: all claims, pages, notebooks, PyTorch
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow tests/claims tests/project/test_docs.py tests/project/test_notebooks.py \
 	  tests/models/test_from_torch*.py tests/commands/test_inspect_command.py
+
+test-types: $(DEV_READY)  ## run tests with the types of signatures checked (as slow again as without)
+	NEARKERNEL_TYPES=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/activations tests/base tests/estimators \
+	  tests/geometry tests/kernels tests/saved tests/scale
 
 test-slow: $(DEV_READY) browser torch  ## run only the slow checks: statistics, PyTorch (half an hour)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
