@@ -36,11 +36,11 @@ def test_what_a_function_takes_must_be_allowed():
         return times * x
 
     assert double(np.ones(1))[0] == 2
-    with pytest.raises(Untrue, match="`times` of .*double"):
+    with pytest.raises(Untrue, match=r"`times` of .*double"):
         double(np.ones(1), 0.5)
     with pytest.raises(ValueError, match="times"):  # the function's own answer
         double(np.ones(1), -0.5)
-    with pytest.raises(Untrue, match="returns 6"):
+    with pytest.raises(Untrue, match="`x` of"):
         double(3, 2)
 
 
@@ -50,5 +50,5 @@ def test_shapes_of_a_call_agree():
         return x + y
 
     assert len(add(np.ones(2), np.ones(2))) == 2
-    with pytest.raises(Untrue, match="`y` of .*add"):
+    with pytest.raises(Untrue, match=r"`y` of .*add"):
         add(np.ones(2), np.ones(1))

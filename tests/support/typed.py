@@ -156,15 +156,17 @@ def allows(hint: object, value: object) -> bool:
     if isinstance(value, jax.ShapeDtypeStruct | jax.core.AbstractValue) or type(value) is object:
         return True  # what stands for an array while JAX looks for shapes
     try:
-        if is_bearable(value, hint, conf=_CONF):
-            return True
-        if _has_shape(hint) and not hasattr(value, "shape"):
-            return is_bearable(np.asarray(value), hint, conf=_CONF)
+        if _has_shape(hint) and not hasattr(value, "shape") and _becomes_array(value):
+            value = np.asarray(value)
+        return is_bearable(value, hint, conf=_CONF)
     except BeartypeException:
         return True  # a hint that cannot be checked at run time
     except (TypeError, ValueError):
         return False  # no array
-    return False
+
+
+def _becomes_array(value: object) -> bool:
+    return hasattr(value, "__array__") or isinstance(value, list | tuple | float | int)
 
 
 def _has_shape(hint: object) -> bool:
