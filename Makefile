@@ -16,7 +16,7 @@ DEV_READY := $(VENV)/.ready-dev
 MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run lab browser torch test test-room test-merge test-slow test-portable test-lowest test-newest test-wheel lint style types docs docs-serve format benchmark benchmark-check claims clean
+.PHONY: help run lab browser torch test test-room test-merge test-types test-slow test-portable test-lowest test-newest test-wheel lint style types docs docs-serve format benchmark benchmark-check claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -34,6 +34,10 @@ test:  ## set up .venv, lint, check types, build the documentation and run the t
 
 test-room: $(DEV_READY)  ## lint, types and tests of one room and of the laws that name it: make test-room ROOM=forecasts
 	$(QUICKLY) $(BIN)/python tests/support/runs/room.py "$(ROOM)" -n $(JOBS) --dist worksteal
+
+test-types: $(DEV_READY)  ## run tests with the types of signatures checked (as slow again as without)
+	NEARKERNEL_TYPES=1 $(PYTEST) tests/activations tests/base tests/estimators \
+	  tests/geometry tests/kernels tests/saved tests/scale
 
 test-merge: $(DEV_READY) torch  ## what else runs before a change is merged: all claims, pages, notebooks, PyTorch, more cases
 	$(PYTEST) -m merge

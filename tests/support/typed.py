@@ -93,12 +93,11 @@ def typed(thing):
     """A function whose arguments and result are checked, or a class whose fields are."""
     if inspect.isclass(thing):
         return _class(thing)
-    if not inspect.isfunction(thing) or not thing.__annotations__ or hasattr(typing, thing.__name__):
-        return thing
+    if not inspect.isfunction(thing) or not thing.__annotations__ or inspect.isgeneratorfunction(thing):
+        return thing  # a generator looks at its arguments later
     signature = inspect.signature(thing)
     names = [p.name for p in signature.parameters.values() if p.kind == p.POSITIONAL_OR_KEYWORD]
     several = {p.name for p in signature.parameters.values() if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
-    plain = not inspect.isgeneratorfunction(thing)
     where = f"{thing.__module__}.{thing.__qualname__}"
     hints = functools.cache(lambda: _hints(thing.__annotations__, thing.__globals__))
 
@@ -116,7 +115,7 @@ def typed(thing):
             result = thing(*args, **kwargs)
             if wrong:
                 raise Untrue(wrong)
-            if plain and "return" in known and not allows(known["return"], result):
+            if "return" in known and not allows(known["return"], result):
                 raise Untrue(f"{where} returns {_shown(result)}, not {known['return']}")
             return result
 
@@ -157,15 +156,17 @@ def allows(hint: object, value: object) -> bool:
     if isinstance(value, jax.ShapeDtypeStruct | jax.core.AbstractValue) or type(value) is object:
         return True  # what stands for an array while JAX looks for shapes
     try:
-        if is_bearable(value, hint, conf=_CONF):
-            return True
-        if _has_shape(hint) and not hasattr(value, "shape"):
-            return is_bearable(np.asarray(value), hint, conf=_CONF)
+        if _has_shape(hint) and not hasattr(value, "shape") and _becomes_array(value):
+            value = np.asarray(value)
+        return is_bearable(value, hint, conf=_CONF)
     except BeartypeException:
         return True  # a hint that cannot be checked at run time
     except (TypeError, ValueError):
         return False  # no array
-    return False
+
+
+def _becomes_array(value: object) -> bool:
+    return hasattr(value, "__array__") or isinstance(value, list | tuple | float | int)
 
 
 def _has_shape(hint: object) -> bool:

@@ -60,7 +60,7 @@ class PiecewiseLinear(AbstractActivation):
     def rows(self, q: Array) -> Rows:
         return {"size": safe_sqrt(q * self._power()), "slope": self.moments(q).slope}
 
-    def mean(self, q: Array) -> jax.Array | None:
+    def mean(self, q: Array) -> Array | None:
         return None if self.right == self.left else (self.right - self.left) * safe_sqrt(q / (2 * np.pi))
 
     def pair(self, rows1: Rows, rows2: Rows, gap: Array) -> tuple[Array, Array]:
@@ -223,7 +223,7 @@ class Sine(SmoothClosedForm):
     def __call__(self, z: Array) -> Array:
         return jnp.cos(z) if self.cosine else jnp.sin(z)
 
-    def mean(self, q: Array) -> jax.Array | None:
+    def mean(self, q: Array) -> Array | None:
         return namespace(q).exp(-0.5 * q) if self.cosine else None
 
     def parts(self, q: Array) -> Rows:

@@ -3,7 +3,6 @@
 import math
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
 from .._base.check import whole
@@ -41,7 +40,7 @@ class Monomial(AbstractActivation):
         curvature = p * (p - 1) * (q ** (p - 1) * _even_moment(p - 1))
         return Moments(value=value, slope=one * slope, curvature=one * curvature)
 
-    def mean(self, q: Array) -> jax.Array | None:
+    def mean(self, q: Array) -> Array | None:
         half = self.degree // 2
         return None if self.degree % 2 else q**half * _even_moment(half)
 
