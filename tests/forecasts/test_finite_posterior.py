@@ -1,5 +1,7 @@
 """Bayesian networks of finite width against exact laws and Hamiltonian Monte Carlo."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -327,7 +329,8 @@ def test_bad_arguments_cost_one_line():
             "not in mean-field scaling",
         ),
     ]:
-        with pytest.raises(kind, match=text), pytest.warns(DeprecationWarning):
+        with pytest.raises(kind, match=text), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
             nk.posterior(
                 **{"problem": net, "x": X, "y": Y, "x_new": NEW, "noise": 0.1, "widths": (5,), **arguments}
             )

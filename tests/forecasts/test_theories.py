@@ -155,7 +155,9 @@ def test_a_scale_divides_the_richness():
 )
 def test_regime_recommends_a_theory_as_an_object(net, scale, theory):
     found = nk.regime(net, scale * Y / np.sqrt(np.mean(Y**2)))
-    assert type(found.theory).__name__ == theory and f"use theory=nk.{theory}()" in found.advice
+    assert (
+        type(found.theory).__name__ == theory and f"use nk.forecast with theory=nk.{theory}()" in found.advice
+    )
     assert found.name in found.theory.regimes
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

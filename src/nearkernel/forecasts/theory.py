@@ -176,7 +176,7 @@ class AbstractTheory(eqx.Module, Generic[F]):
 
     @abc.abstractmethod
     def forecast(self, problem: Problem, x_new: np.ndarray) -> F:
-        """The law of trained outputs at `x_new` (m, d), for a problem that meets `needs()`."""
+        """The law of trained outputs at `x_new` (m, d), for a `problem` that meets `needs()`."""
 
     def missing(self, problem: Problem) -> str | None:
         """The first need that `problem` does not meet, in words; None if it meets all."""
@@ -217,7 +217,10 @@ class AbstractBayesianTheory(AbstractTheory[F], Generic[F, P]):
         noise: float,
         vector: bool,
     ) -> P:
-        """The posterior at `x_new` (m, d), given targets `y` (n, out) with the variance `noise`."""
+        """The posterior of a kernel or network `problem` at `x_new` (m, d), given targets `y` (n, out) at `x` (n, d).
+
+        `noise` is the variance of the targets; with `vector`, the mean has the shape (m,).
+        """
 
 
 def _drifts(algorithm: SGD) -> bool:

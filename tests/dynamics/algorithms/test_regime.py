@@ -85,11 +85,12 @@ def test_forecasts_say_it():
     assert law.regime.name == law.at(1.0).regime.name == law.predict(X).regime.name == "lazy"
     assert "regime='lazy'" in repr(law)
     narrow = nk.forecast(nk.MLP(3, (16,), activation="tanh"), X, Y, flow, X_NEW)
-    assert "regime='nearly lazy: its tangent kernel changes a little; use theory=nk.FiniteWidth()" in repr(
-        narrow
+    assert (
+        "regime='nearly lazy: its tangent kernel changes a little; use nk.forecast with theory=nk.FiniteWidth()"
+        in repr(narrow)
     )
     rich = nk.forecast(wide, X, 100 * Y, flow, X_NEW)
-    assert "use theory=nk.MeanField()" in repr(rich)
+    assert "use nk.forecast with theory=nk.MeanField()" in repr(rich)
     kernels = nk.kernels.NNGP(wide), nk.kernels.NTK(wide)
     for unknown in (
         nk.forecast(kernels, X, Y, flow, X_NEW),

@@ -324,7 +324,7 @@ NET = nk.MLP(2, (4,))
         ),
         (
             lambda: nk.forecast(NET, X, Y, nk.SGD(0.1, 2, 3), NEW, loss="huber", key=0),
-            "with random batches, noise or decay to zero needs order 0",
+            "needs the loss 'squared' for random batches, noise or decay to zero; got 'huber'",
         ),
         (
             lambda: nk.forecast(

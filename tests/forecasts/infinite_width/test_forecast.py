@@ -186,7 +186,7 @@ def test_samples_have_the_forecast_mean_and_covariance():
             lambda: nk.posterior(NNGP, np.vstack([X, X]), np.vstack([Y, Y]), NEW),
             "singular .* use `noise` > 0",
         ),
-        (lambda: nk.posterior(NET, X, Y, NEW), "`kernel` must be a kernel.*; got MLP"),
+        (lambda: nk.posterior(3, X, Y, NEW), "`problem` must be a kernel.*; got 3"),
         (
             lambda: nk.posterior(NNGP, X, Y, NEW, noise=-1.0),
             "`noise` must be at least 0; got -1.0",

@@ -191,8 +191,10 @@ def test_a_rate_that_is_too_large_is_a_status():
     "change, message",
     [
         ({"key": None}, "`key` must be a key .*; it is missing"),
-        ({"samples": 1}, "`samples` must be at least 2; got 1"),
-        ({"order": 1}, "`order` must be 0 for losses other than 'squared'; got 1"),
+        (
+            {"theory": nk.FiniteWidth()},
+            r"needs the loss 'squared'; got 'cross_entropy'\. These fit: nk\.InfiniteWidth",
+        ),
         ({"algorithm": None}, "needs a finite `time` or `steps`"),
         ({"algorithm": nk.Ridge(0.1)}, "Ridge has no time: for a loss other than 'squared'"),
         ({"loss": "hinge"}, "`loss` must be one of 'squared', 'cross_entropy', 'huber'.*got 'hinge'"),
@@ -203,14 +205,17 @@ def test_a_rate_that_is_too_large_is_a_status():
 )
 def test_bad_input_gets_one_clear_line(change, message):
     arguments = dict(
-        problem=NET, x=X, y=LABELS, algorithm=DESCENT, x_new=NEW, loss="cross_entropy", key=0, samples=4
-    )
+        problem=NET, x=X, y=LABELS, algorithm=DESCENT, x_new=NEW, loss="cross_entropy", key=0,
+        theory=nk.InfiniteWidth(samples=4),
+    )  # fmt: skip
     with pytest.raises((ValueError, TypeError), match=message) as error:
         nk.forecast(**(arguments | change))
     assert "\n" not in str(error.value)
 
 
 def test_what_a_sample_cannot_say():
+    with pytest.raises(ValueError, match="`samples` must be at least 2; got 1"):
+        nk.InfiniteWidth(samples=1)
     found = nk.forecast(NET, X, Y, DESCENT, NEW, loss="huber", key=0, theory=nk.InfiniteWidth(samples=4))
     with pytest.raises(ValueError, match=r"`probabilities` need classes: .* not 'huber'"):
         _ = found.probabilities

@@ -129,7 +129,10 @@ class Series(AbstractActivation):
         return _prepared(self, low, high, pairs, _TOLERANCE[working_dtype().itemsize])
 
     def fitted(self, low: float, high: float, pairs: bool, tolerance: float) -> "Series":
-        """This activation with what variances from `low` to `high` need; see `prepared`."""
+        """This activation with the nodes and terms that variances from `low` to `high` need.
+
+        `pairs`: whether also for averages over two inputs, to `tolerance`; see `prepared`.
+        """
         samples = np.geomspace(low, high, 5 if low < high else 1)
         spacing = self._converged_spacing(samples)
         if not pairs:

@@ -78,7 +78,7 @@ class RegimeResult(Result, eqx.Module):
 
     @property
     def advice(self) -> str:
-        theory = "" if self.theory is None else f"theory={self.theory!r}"
+        theory = "" if self.theory is None else f"nk.forecast with theory={self.theory!r}"
         solve = _EXPANSIONS[self.name]
         one = " for the average network, or order 0 of nk.solve for one network" if self.narrow else ""
         return (

@@ -73,6 +73,7 @@ class MaximalUpdate(AbstractModel):
         return self.net.in_shape
 
     def of_width(self, width: int) -> "MaximalUpdate":
+        """The same parametrization of the network with a first layer of `width` channels."""
         return MaximalUpdate(self.net.of_width(width), self.base_width)
 
     @property

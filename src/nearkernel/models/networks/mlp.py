@@ -116,7 +116,7 @@ class MLP(AbstractNetwork):
         return tuple(self.activation_of(layer) for layer in range(1, len(self.sizes) - 1))
 
     def of_width(self, width: int) -> "MLP":
-        """The same network with all hidden layers of this width."""
+        """The same network with all hidden layers of `width` neurons."""
         return dataclasses.replace(self, widths=(width,) * len(self.widths))
 
     def widened(self, times: Callable[[int], int]) -> "MLP":

@@ -123,7 +123,7 @@ class AbstractNetwork(AbstractModel):
         return Sequential(self.layers.layers[:end]), Sequential(self.layers.layers[end:])
 
     def of_width(self, width: int) -> "AbstractNetwork":
-        """The same network with a first layer of this width, and the others in proportion."""
+        """The same network with a first layer of `width` channels, and the others in proportion."""
         factor = width / self.first_width()
         return self.widened(lambda own: max(1, round(own * factor)))
 
