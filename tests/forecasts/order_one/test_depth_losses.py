@@ -71,7 +71,10 @@ def test_losses_are_those_of_networks_that_were_trained():
         ),
         (lambda: (nk.MLP(3, (4, 4)), X, Y), "`order=1` is for smooth activations"),
         (lambda: (network(), X, Y, nk.GradientDescent(9.0)), "`algorithm` diverges: lr = 9"),
-        (lambda: (nk.CNN((4, 4, 1)), X, Y), r"`net` must be an nk\.MLP; got CNN"),
+        (
+            lambda: (nk.CNN((4, 4, 1)), X, Y),
+            r"`depth_losses` supports inputs that are vectors; got inputs of shape \(4, 4, 1\)",
+        ),
     ],
 )
 def test_bad_input_gets_one_clear_line(call, message):
