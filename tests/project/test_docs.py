@@ -191,6 +191,12 @@ def test_the_table_of_layers_is_that_of_the_classes():
     assert shown == public, f"LAYERS of docs/layers_table.py and nk.layers differ by {shown ^ public}"
 
 
+def test_the_table_of_theories_is_what_they_declare():
+    module = script("theories_table")
+    for path in module.PAGES:
+        assert module.page(path) == path.read_text(encoding="utf-8"), "run docs/theories_table.py"
+
+
 def test_the_documents_page_is_that_of_its_table_and_names_what_exists():
     module = script("documents_page")
     assert module.page() == module.PATH.read_text(encoding="utf-8"), "run docs/documents_page.py"

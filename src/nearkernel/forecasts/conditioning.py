@@ -75,7 +75,7 @@ def posterior(
     With the NNGP kernel of a network and no noise this is the distribution of infinitely wide networks in which only
     the last layer is trained.
 
-    With `theory=nk.FiniteWidth()` it is the posterior of an `nk.MLP` of its own widths, a `FinitePosterior`. The scale
+    With `theory=nk.FiniteWidth()` it is the posterior of a network with its widths, a `FinitePosterior`. The scale
     of the kernel is then random. This is exact for linear networks, and gives the variance of other networks within
     about 20 %. The mean is reliable where `misfit` is near 1. Several outputs share their neurons, so their scale is a
     random matrix; they are supported for one hidden layer, and for linear networks of any depth.

@@ -74,7 +74,7 @@ def test_losses_are_those_of_networks_that_were_trained():
         (lambda: (network(), X, Y, nk.GradientDescent(9.0)), "`algorithm` diverges: lr = 9"),
         (
             lambda: (nk.CNN((4, 4, 1)), X, Y),
-            "`depth_losses` supports inputs that are vectors; got inputs of shape",
+            r"`depth_losses` supports inputs that are vectors; got inputs of shape \(4, 4, 1\)",
         ),
     ],
 )
