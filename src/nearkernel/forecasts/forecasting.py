@@ -138,7 +138,7 @@ def default_theory(problem: Problem) -> AbstractTheory:
     return MeanField() if problem.net is not None and problem.net.mean_field else InfiniteWidth()
 
 
-def _posed(problem: Any, x: Any, y: Any, algorithm: Any, loss: Any, key: Any) -> Problem:
+def _posed(problem: Any, x: ArrayLike, y: ArrayLike, algorithm: Any, loss: Any, key: Key | None) -> Problem:
     """The problem, with everything checked that does not depend on the theory."""
     in_shape = require_problem(problem)
     if not isinstance(algorithm, AbstractAlgorithm):

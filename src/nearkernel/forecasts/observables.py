@@ -20,9 +20,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._base.check import inputs, targets, truth, whole
+from .._base.types import ArrayLike
 from .._run.precision import in_float64
 from ..dynamics.algorithms.spectral import GradientDescent
 from ..dynamics.simulation.simulate import Record, simulate
+from ..models.base import Params
 from ..models.networks.network import AbstractNetwork
 from .forecasting import forecast
 from .order_one.exact_training import ExactTraining
@@ -38,10 +40,10 @@ _KNOWN = ("metric", "ntk mean", "ntk variance", "ntk with outputs")  # what a fr
 @in_float64
 def trained_observables(
     net: AbstractNetwork,
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     algorithm: GradientDescent,
-    x_new: Any,
+    x_new: ArrayLike,
     controls: bool = True,
     cumulants: int = 2,
 ) -> Callable[[Any], dict[str, jax.Array]]:
@@ -96,11 +98,11 @@ def trained_observables(
         expected["third"] = sum(third.get(name, 0.0) for name in _KNOWN)
         expected["fourth"] = sum(fourth.get(name, 0.0) for name in (FOUR_POINT, *_KNOWN))
 
-    def trained(params: Any) -> jax.Array:
+    def trained(params: Params) -> jax.Array:
         end = simulate(net, params, jnp.asarray(x), jnp.asarray(y), descent, Record(every=steps))
         return net(end.params, jnp.asarray(x_new)).ravel() - middle
 
-    def kernel(params: Any) -> jax.Array:
+    def kernel(params: Params) -> jax.Array:
         """The tangent kernel of all outputs, in modes."""
         gradients = jax.jacrev(lambda p: net(p, both).ravel())(params)
         total: Any = 0.0
@@ -119,7 +121,7 @@ def trained_observables(
             + jnp.einsum("bdx,dx->b", frozen.one, moved) + again
         )  # fmt: skip
 
-    def observe(params: Any) -> dict[str, jax.Array]:
+    def observe(params: Params) -> dict[str, jax.Array]:
         other = [*params[:-1], jax.tree.map(jnp.negative, params[-1])]
         found = _averaged(trained(params), trained(other), spread, names)
         if not controls:

@@ -10,6 +10,7 @@ import numpy as np
 from .._base.check import shown
 from .._base.keys import Key
 from .._base.result import Result
+from .._base.types import ArrayLike
 from ..activations.closed import PiecewiseLinear
 from ..dynamics.algorithms.losses import AbstractLoss
 from ..dynamics.algorithms.sgd import SGD
@@ -36,7 +37,7 @@ class Problem:
 
     model: Model
     x: np.ndarray
-    y: Any
+    y: ArrayLike
     algorithm: AbstractAlgorithm
     loss: AbstractLoss
     key: Key | None = None

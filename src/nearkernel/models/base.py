@@ -58,7 +58,7 @@ def count_parameters(params: Params) -> int:
     return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(params))
 
 
-def at_least_float(x: Any) -> jax.Array:
+def at_least_float(x: ArrayLike) -> jax.Array:
     """`x` as a JAX array of floats: NumPy and integers in the working precision, JAX floats as they are."""
     if not is_traced(x):
         numeric(x, "x")
@@ -73,7 +73,7 @@ def in_one_dtype(params: Params, x: jax.Array) -> tuple[Params, jax.Array]:
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), params), x.astype(dtype)
 
 
-def rows_of(x: Any, dim: int | tuple[int, ...] | None = None) -> jax.Array:
+def rows_of(x: ArrayLike, dim: int | tuple[int, ...] | None = None) -> jax.Array:
     """`x` as `at_least_float` makes it, refused unless it is (n, d) with d = `dim`, or of another shape (n, *dim)."""
     if not is_traced(x):
         inputs(x, "x", dim)

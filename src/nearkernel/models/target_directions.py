@@ -20,6 +20,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermevander
 
 from .._base.check import finite_result, inputs, numeric, shown, whole
+from .._base.types import ArrayLike
 from .._run.memory import require_fits
 
 _ROUNDING = 1e-9
@@ -108,7 +109,7 @@ class MultiIndexPolynomial(eqx.Module):
             )
         return made
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: ArrayLike) -> np.ndarray:
         """The values $f(x)$: (n, d) -> (n,)."""
         return self._of_latent(inputs(x, "x", self.directions.shape[1]) @ self.directions.T)
 

@@ -35,7 +35,7 @@ def learning_curve(
     x: Num[ArrayLike, " n *d"],
     y: Num[ArrayLike, " n *out"],
     algorithm: SpectralAlgorithm | None = None,
-    sizes: Any = None,
+    sizes: ArrayLike | None = None,
     *,
     start: Any = None,
     average: bool = False,
@@ -167,7 +167,7 @@ def _kernels(problem: Any, start: Any) -> tuple[AbstractKernel, AbstractKernel |
     )
 
 
-def _sizes(sizes: Any, n: int) -> np.ndarray:
+def _sizes(sizes: ArrayLike | None, n: int) -> np.ndarray:
     if sizes is None:
         return np.unique(np.rint(np.geomspace(min(max(n / 32, 4), n / 2), n, _SIZES)).astype(int))
     array = checked_sizes(sizes)

@@ -1,11 +1,11 @@
 """`sample_law`: learning curves of tasks with a known spectrum."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ..._base.check import numeric, positive, shown
+from ..._base.types import ArrayLike
 from ...dynamics.algorithms.ridges import Ridges
 from ...dynamics.algorithms.spectral import GradientFlow, SpectralAlgorithm
 from ...dynamics.linear.leave_one_out import ridges_for
@@ -14,7 +14,7 @@ from .task import KernelTask, SpectrumMoments
 
 
 def sample_law(
-    task: KernelTask, sizes: Any, algorithm: SpectralAlgorithm | None = None, features: float = math.inf
+    task: KernelTask, sizes: ArrayLike, algorithm: SpectralAlgorithm | None = None, features: float = math.inf
 ) -> np.ndarray:
     r"""The expected test error after training on m examples (and p random features of the kernel), (k,).
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._base.check import listed, positive, whole
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from .effective_ridge import AbstractMoments, Degrees, Moments, effective, error_of
 from .subset_error import Pool
@@ -43,7 +44,7 @@ def degrees_of_freedom(pool: Pool, z: float) -> float:
     return float(effective(PoolMoments(pool), np.zeros(1), z, math.inf).kappa[0])
 
 
-def checked_sizes(sizes: Any) -> np.ndarray:
+def checked_sizes(sizes: ArrayLike) -> np.ndarray:
     """(k,) integers of at least 1; one integer is a list of one."""
     several = [sizes] if isinstance(sizes, numbers.Real) else listed(sizes, "sizes", "[100, 200]")
     rounded = lambda size: int(size) if isinstance(size, float) and size.is_integer() else size
@@ -54,7 +55,7 @@ def checked_sizes(sizes: Any) -> np.ndarray:
 
 
 @in_float64
-def with_features(curve: Any, count: Any, sizes: Any) -> np.ndarray:
+def with_features(curve: Any, count: Any, sizes: ArrayLike) -> np.ndarray:
     """The error at `sizes` with `count` random features; at most n."""
     p = positive(count, "count", finite=False)
     m_all = checked_sizes(sizes)

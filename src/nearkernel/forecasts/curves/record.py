@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._base.check import numeric
 from ..._base.result import Result
-from ..._base.types import Float, Num
+from ..._base.types import ArrayLike, Float, Num
 from ...dynamics.algorithms.spectral import SpectralAlgorithm
 from .subset_error import Pool
 
@@ -102,7 +102,7 @@ class LearningCurveResult:
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(weights[used] @ np.log(self.tail.error[used])), weights
 
-    def extrapolate(self, sizes: Any) -> Extrapolation:
+    def extrapolate(self, sizes: ArrayLike) -> Extrapolation:
         """The extrapolated error at `sizes` (k,) from n to 8 n, by power laws fitted to the end of the curve.
 
         One fit uses the last half of the sizes, the other the last three quarters. The interval covers their
@@ -158,7 +158,7 @@ class LearningCurveResult:
             return f"its standard error is {100 * deviation:.0f} %"
         return ""
 
-    def with_features(self, count: float, sizes: Any = None) -> np.ndarray:
+    def with_features(self, count: float, sizes: ArrayLike | None = None) -> np.ndarray:
         r"""The error at `sizes` (by default those of the curve) with `count` random features in place of the kernel.
 
         This is a network of width `count` in which only the last layer is trained, with sample-wise and width-wise

@@ -16,6 +16,7 @@ import scipy.optimize
 
 from ..._base.check import numeric, positive, real_number, shown
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ...dynamics.algorithms.ridges import ridges_of_flow
 from .effective_ridge import effective
 from .task import KernelTask, SpectrumMoments
@@ -55,7 +56,7 @@ def scaling_exponents(decay: float, source: float) -> ScalingExponentsResult:
     return ScalingExponentsResult(min(b - 1, 2 * a), x, y, x * y / (x + y), y / (x + y), x / (x + y))
 
 
-def population_law(task: KernelTask, times: Any, features: float = math.inf) -> np.ndarray:
+def population_law(task: KernelTask, times: ArrayLike, features: float = math.inf) -> np.ndarray:
     r"""The error (k,) after gradient flow on infinite data, with `features` random features of the kernel.
 
     **Arguments:** `task`; `times` (k,) > 0 of the gradient flow of the mean loss $\frac12 \mathbb{E} (z - y)^2$;
@@ -104,7 +105,7 @@ class ComputeOptimalResult(Result, eqx.Module):
         )
 
 
-def compute_optimal(task: KernelTask, budgets: Any) -> ComputeOptimalResult:
+def compute_optimal(task: KernelTask, budgets: ArrayLike) -> ComputeOptimalResult:
     """The compute-optimal number of features and training time: the smallest `population_law` at each budget.
 
     **Arguments:** `task`; `budgets` (k,), features times time.

@@ -1,13 +1,12 @@
 """A kernel and a target, given by eigenvalues and coefficients: the input of analytic learning curves."""
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 import scipy.special as special
 
 from ..._base.check import inputs, numeric, positive, real_number, shown, whole
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...kernels.base import AbstractKernel
 from .effective_ridge import AbstractMoments, Degrees, Moments
@@ -107,7 +106,7 @@ def power_law_task(decay: float, source: float, noise: float = 0.0, modes: int =
 def sphere_task(
     kernel: AbstractKernel,
     dim: int,
-    power: Any,
+    power: ArrayLike,
     noise: float = 0.0,
     *,
     radius: float | None = None,

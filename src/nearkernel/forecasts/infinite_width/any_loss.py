@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ import scipy.linalg
 from ..._base.check import inputs, numeric, positive, whole
 from ..._base.keys import Key, generator, random_key
 from ..._base.status import Status
+from ..._base.types import ArrayLike
 from ..._run.blas import one_thread
 from ..._run.executor import AbstractJob, PerDevice, elsewhere, on_host, run, workers
 from ..._run.memory import require_fits
@@ -85,7 +86,7 @@ class Starts:
         vector: bool,
         loss: AbstractLoss,
         size: int,
-        key: Any,
+        key: Key | None,
     ):
         self.pair, self.x, self.y, self.vector, self.loss, self.size = pair, x, y, vector, loss, size
         self.key = random_key(key)
@@ -170,7 +171,7 @@ class SampledForecast(AbstractForecast):
         require_fits(8 * flat.shape[1] ** 2, f"a covariance of {flat.shape[1]} outputs", "use fewer points")
         return np.cov(flat, rowvar=False).reshape(self.mean.shape * 2)
 
-    def quantile(self, q: Any) -> np.ndarray:
+    def quantile(self, q: ArrayLike) -> np.ndarray:
         """Quantiles of the trained outputs for `q` from 0 to 1: the shape of `q`, then the shape of `mean`."""
         levels = numeric(q, "q")
         if levels.size == 0 or levels.min() < 0 or levels.max() > 1:
@@ -206,7 +207,7 @@ class SampledForecast(AbstractForecast):
         return SampledForecast(later, self._x_new, self._draw, self.theory)
 
     @in_float64
-    def predict(self, x_new: Any) -> "SampledForecast":
+    def predict(self, x_new: ArrayLike) -> "SampledForecast":
         """The same networks at other inputs `x_new`, drawn conditionally on their outputs on the training set."""
         x_new = inputs(x_new, "x_new", self._networks.starts.x.shape[1:])
         return SampledForecast(self._networks, x_new, self._draw + 1, self.theory)

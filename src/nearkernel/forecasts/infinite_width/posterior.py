@@ -1,11 +1,11 @@
 """The posterior of a Gaussian process: what infinitely wide Bayesian networks predict."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ..._base.check import inputs
+from ..._base.types import ArrayLike
 from ..._run.blas import one_thread
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
@@ -50,7 +50,7 @@ class PosteriorResult(OutputLaw):
         return Places(self._points.x_new, self._law.x, self._law.y)
 
     @in_float64
-    def predict(self, x_new: Any) -> "PosteriorResult":
+    def predict(self, x_new: ArrayLike) -> "PosteriorResult":
         """The same posterior at other inputs `x_new`; the factor is reused."""
         return PosteriorResult(self._law, inputs(x_new, "x_new", self._law.x.shape[1:]))
 

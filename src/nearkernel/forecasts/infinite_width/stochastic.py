@@ -1,12 +1,13 @@
 """Forecasts of training by random steps: mean and covariance over initializations, batches and noise."""
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
 
 from ..._base.check import inputs
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...dynamics.algorithms.sgd import SGD
 from ...dynamics.linear.sgd_moments import Task, trained_moments, weights_of
@@ -95,7 +96,7 @@ class StochasticForecast(AbstractForecast):
         return StochasticForecast(self._pair, self._x, self._y, self._vector, later, self._x_new, self.theory)
 
     @in_float64
-    def predict(self, x_new: Any) -> "StochasticForecast":
+    def predict(self, x_new: ArrayLike) -> "StochasticForecast":
         """The same networks at other inputs `x_new`."""
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
         return StochasticForecast(

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse.linalg
 
+from ...activations.base import AbstractActivation
 from ...models.networks.mlp import MLP
 from .cloud import AbstractCloud
 from .conditioned_gaussian import KnownMatrix
@@ -236,7 +237,7 @@ def directions_of(error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(size[:, None] > 0, error / np.where(size > 0, size, 1.0)[:, None], first), size
 
 
-def value_and_slope(activation: Any, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def value_and_slope(activation: AbstractActivation, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.asarray(part, h.dtype) for part in _jit_value_and_slope(activation, h))  # type: ignore[return-value]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..._base.keys import Key
 from ...dynamics.simulation.steps import batch_rows
 
 
@@ -45,7 +46,7 @@ class AbstractSystem(abc.ABC):
 class Signal:
     """The derivative of the loss by the outputs, of all points or of a batch of them."""
 
-    def __init__(self, loss: Callable, y: np.ndarray, batch_size: int | None = None, key: Any = None):
+    def __init__(self, loss: Callable, y: np.ndarray, batch_size: int | None = None, key: Key | None = None):
         self._loss, self.y, self._batch_size, self._key = loss, y, batch_size, key
 
     def loss(self, outputs: np.ndarray) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.interpolate
 
 from ..._base.check import inputs, positive, whole
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...dynamics.algorithms.spectral import GradientFlow
 from ...models.networks.mlp import MLP
@@ -111,7 +112,7 @@ class RichForecast(AbstractForecast):
         return RichForecast(self._problem, self._limit, time, self._vector)
 
     @in_float64
-    def predict(self, x_new: Any) -> "RichForecast":
+    def predict(self, x_new: ArrayLike) -> "RichForecast":
         """The same networks at other inputs `x_new`; reruns the clouds, which need all inputs before training."""
         x_new = inputs(x_new, "x_new", self._problem.net.in_dim)
         problem = self._problem.until(self._time, x_new)

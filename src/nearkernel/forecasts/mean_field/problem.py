@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...activations.base import AbstractActivation
 from ...dynamics.algorithms.sgd import SGD
 from ...dynamics.algorithms.spectral import AbstractAlgorithm, GradientDescent, GradientFlow
 from ...kernels.wide.network import NTK
@@ -216,7 +217,7 @@ class Problem:
         )  # fmt: skip
 
 
-def _shape_of(activation: Any) -> tuple[bool, bool]:
+def _shape_of(activation: AbstractActivation) -> tuple[bool, bool]:
     """(a line through 0, a function with kinks); raises `ValueError` for functions without a slope."""
     z = np.linspace(-4.07, 4.13, 211)
     value, slope = value_and_slope(activation, z)

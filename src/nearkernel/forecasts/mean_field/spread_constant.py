@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._run.memory import require_fits
+from ...activations.base import AbstractActivation
 from ...dynamics.algorithms.sgd import SGD
 from ...dynamics.simulation.steps import batch_rows
 from .drivers import Flow
@@ -27,7 +28,7 @@ NEURONS, SCRAMBLES = 2048, 2
 class _Setting(NamedTuple):
     """What is fixed in a compiled training."""
 
-    activation: Any
+    activation: AbstractActivation
     loss: Any
     weight_var: float
     bias_var: float

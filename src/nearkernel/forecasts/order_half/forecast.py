@@ -1,11 +1,12 @@
 """`nk.Kinks`: the distribution of trained outputs of networks with a kink, to order width^(-1/2)."""
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ..._base.check import finite_result, inputs, positive, truth, whole
+from ..._base.types import ArrayLike
 from ..._base.warning import warn
 from ..._run.precision import in_float64
 from ...dynamics.algorithms.spectral import GradientDescent, GradientFlow
@@ -96,7 +97,7 @@ class KinkForecast(CorrectedForecast):
         return KinkForecast(self._crossings, later)
 
     @in_float64
-    def predict(self, x_new: Any) -> "KinkForecast":
+    def predict(self, x_new: ArrayLike) -> "KinkForecast":
         """The same networks at other inputs `x_new`."""
         old = self._crossings
         x_new = inputs(x_new, "x_new", old.net.in_shape)

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ...activations.base import AbstractActivation
 from ...models.networks.mlp import MLP
 from ..neuron_sampling import root
 
@@ -52,5 +53,5 @@ def drift_roots(
     return found
 
 
-def _slope(activation: Any, u: np.ndarray) -> np.ndarray:
+def _slope(activation: AbstractActivation, u: np.ndarray) -> np.ndarray:
     return np.asarray(jax.jvp(activation, (u,), (np.ones_like(u),))[1])

@@ -4,14 +4,13 @@ Each row is left out in turn and predicted by networks trained on the others. Al
 and a layer of the deepest network is the output of a shallower one: all depths and rows cost one propagation.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import numpy as np
 
 from ..._base.check import inputs, positive, targets
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...dynamics.algorithms.losses import Squared
 from ...dynamics.algorithms.spectral import GradientDescent, GradientFlow, SpectralAlgorithm
@@ -52,7 +51,7 @@ class DepthLossesResult(Result, eqx.Module):
 
 @in_float64
 def depth_losses(
-    net: AbstractNetwork, x: Any, y: Any, algorithm: SpectralAlgorithm | None = None
+    net: AbstractNetwork, x: ArrayLike, y: ArrayLike, algorithm: SpectralAlgorithm | None = None
 ) -> DepthLossesResult:
     """The expected loss, to order 1/width, of trained networks of every depth up to that of `net`.
 

@@ -2,11 +2,12 @@
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..._base.check import finite_result, inputs, positive, truth, whole
+from ..._base.types import ArrayLike
 from ..._base.warning import warn
 from ..._run.precision import in_float64
 from ...dynamics.algorithms.spectral import GradientDescent, GradientFlow
@@ -119,7 +120,7 @@ class FiniteForecast(CorrectedForecast):
         return law
 
     @in_float64
-    def predict(self, x_new: Any) -> "FiniteForecast":
+    def predict(self, x_new: ArrayLike) -> "FiniteForecast":
         """The same networks at other inputs `x_new`; tensors or neurons are recomputed."""
         x_new = inputs(x_new, "x_new", self._training.net.in_shape)
         old = self._training

@@ -5,11 +5,12 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ..._base.check import positive
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from .expected_loss import ExpectedLoss, expected_loss
 from .forecast_base import AbstractForecast
@@ -90,7 +91,7 @@ class CorrectedForecast(NearlyGaussianOutputs, AbstractForecast):
         )
 
     @in_float64
-    def expected_loss(self, y_new: Any) -> ExpectedLoss:
+    def expected_loss(self, y_new: ArrayLike) -> ExpectedLoss:
         r"""The loss $\frac12 \sum (f - y)^2$ of these networks: its mean, split into bias and variance, and its
         covariance.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from ..._base.status import Status
+from ..._base.types import ArrayLike
 from ...dynamics.algorithms.regime import RegimeResult, regime_of
 from ...models.base import AbstractModel
 from .law import OutputLaw
@@ -34,7 +35,7 @@ class AbstractForecast(OutputLaw):
         """The same networks at another `time` (steps for gradient descent)."""
 
     @abc.abstractmethod
-    def predict(self, x_new: Any) -> Self:
+    def predict(self, x_new: ArrayLike) -> Self:
         """The same networks at other inputs `x_new`."""
 
     @abc.abstractmethod

@@ -4,7 +4,7 @@ import abc
 import functools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import numpy as np
@@ -94,7 +94,7 @@ class OutputLaw(Result, abc.ABC):
         require_fits(
             3 * 8 * math.prod(shape), f"`size` = {size} draws of {self.mean.size} outputs", "draw fewer"
         )
-        noise: Any = np.asarray(jax.random.normal(random_key(key), shape, np.float64))
+        noise = np.asarray(jax.random.normal(random_key(key), shape, np.float64))
         axes = self.cov.ndim // 2  # of the mean: points, or points and outputs
         together = math.prod(self.mean.shape[:axes])
         lam, vectors = scipy.linalg.eigh(self.cov.reshape(together, together))

@@ -3,13 +3,13 @@
 import abc
 import functools
 import math
-from typing import Any
 
 import jax
 import numpy as np
 
 from ..._base.check import numeric, truth, whole
 from ..._base.keys import Key, random_key
+from ..._base.types import ArrayLike
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
 from .edgeworth import Edgeworth, say_negative
@@ -39,7 +39,7 @@ class NearlyGaussianOutputs(OutputLaw):
     def increasing(self) -> tuple[np.ndarray, np.ndarray]:
         return self._single.increasing
 
-    def density(self, f: Any, joint: bool = False) -> np.ndarray:
+    def density(self, f: ArrayLike, joint: bool = False) -> np.ndarray:
         """The density of each output separately at `f`, (..., m) or (..., m, out): an array like `f`.
 
         Where it is negative, the series is not valid; it then warns, and `positive` is the valid interval. With
@@ -58,11 +58,11 @@ class NearlyGaussianOutputs(OutputLaw):
         say_negative(found, law.peak)
         return found
 
-    def cdf(self, f: Any) -> np.ndarray:
+    def cdf(self, f: ArrayLike) -> np.ndarray:
         """The probability that an output is at most `f`, (..., m) or (..., m, out): an array like `f`."""
         return self._single.cdf(self._outputs(f))
 
-    def quantile(self, q: Any) -> np.ndarray:
+    def quantile(self, q: ArrayLike) -> np.ndarray:
         """The quantiles `q` of the outputs over networks: (*q.shape, m) or (*q.shape, m, out).
 
         It uses the Cornish-Fisher series. Outside the probabilities `increasing` the series is not monotonic, and it
@@ -129,7 +129,7 @@ class NearlyGaussianOutputs(OutputLaw):
     def _sizes(self) -> np.ndarray:
         """Variances before training, in the shape of `mean`: what is far below them is fixed."""
 
-    def _outputs(self, f: Any) -> np.ndarray:
+    def _outputs(self, f: ArrayLike) -> np.ndarray:
         f = numeric(f, "f")
         try:
             return f + np.zeros_like(self.mean)
@@ -140,7 +140,7 @@ class NearlyGaussianOutputs(OutputLaw):
             ) from None
 
 
-def as_targets(y: Any, shape: tuple[int, ...], name: str = "y_new") -> np.ndarray:
+def as_targets(y: ArrayLike, shape: tuple[int, ...], name: str = "y_new") -> np.ndarray:
     """Targets in exactly this shape."""
     y = numeric(y, name)
     if y.shape != shape:

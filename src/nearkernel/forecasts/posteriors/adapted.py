@@ -20,6 +20,7 @@ import numpy as np
 from ..._base.check import inputs, positive, targets, whole
 from ..._base.keys import Key, random_key
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...models.networks.chain import chain_of
 from ...models.networks.mlp import MLP
@@ -55,9 +56,9 @@ class Adapted(Result, eqx.Module):
 @in_float64
 def adapted_mean(
     net: AbstractNetwork,
-    x: Any,
-    y: Any,
-    x_new: Any,
+    x: ArrayLike,
+    y: ArrayLike,
+    x_new: ArrayLike,
     noise: float,
     key: Key,
     *,

@@ -11,6 +11,7 @@ import scipy.special as special
 
 from ..._base.check import inputs, positive, targets, wholes
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...dynamics.linear.factor import Cholesky, cholesky
 from ...kernels.wide.network import NNGP
@@ -155,7 +156,7 @@ class WidthEvidenceResult(Result, eqx.Module):
 
 @in_float64
 def width_evidence(
-    net: AbstractNetwork, x: Any, y: Any, noise: float, widths: Any, depths: Any = (1,)
+    net: AbstractNetwork, x: ArrayLike, y: ArrayLike, noise: float, widths: Any, depths: Any = (1,)
 ) -> WidthEvidenceResult:
     """The log evidence of each width and depth, from the distribution of the kernel's scale.
 

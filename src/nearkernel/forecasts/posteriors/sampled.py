@@ -11,6 +11,7 @@ import numpy as np
 from ..._base.check import inputs, positive, targets, whole
 from ..._base.keys import Key, random_key
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...models.networks.chain import chain_of
 from ...models.networks.mlp import MLP
@@ -48,9 +49,9 @@ class PosteriorDraws(Result, eqx.Module):
 @in_float64
 def measure_posterior(
     net: AbstractNetwork,
-    x: Any,
-    y: Any,
-    x_new: Any,
+    x: ArrayLike,
+    y: ArrayLike,
+    x_new: ArrayLike,
     noise: float,
     key: Key,
     *,

@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import activations
 from ..._base.check import inputs
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...activations.base import AbstractActivation
 from ..base import Params
@@ -74,7 +75,7 @@ class Chain:
         """Whether a stage adds what a block skips."""
         return any(stage.skip is not None for stage in self.stages)
 
-    def inputs(self, x: Any) -> np.ndarray:
+    def inputs(self, x: ArrayLike) -> np.ndarray:
         """`x` (n, *in_shape), checked, as vectors (n, d)."""
         return inputs(x, "x", self.net.in_shape).reshape(-1, self.in_dim)
 

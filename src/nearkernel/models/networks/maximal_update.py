@@ -22,6 +22,7 @@ import numpy as np
 
 from ..._base.check import one_of, whole
 from ..._base.keys import Key
+from ..._base.types import ArrayLike
 from ..._run.precision import drawing, in_float64
 from ..base import AbstractModel, Params
 from ..layers.conv import AbstractFilter
@@ -89,7 +90,7 @@ class MaximalUpdate(AbstractModel):
     def parameter_shapes(self) -> Params:
         return self.net.parameter_shapes()
 
-    def __call__(self, params: Params, x: Any) -> jax.Array:
+    def __call__(self, params: Params, x: ArrayLike) -> jax.Array:
         return self.net(params, x)
 
     @in_float64

@@ -9,6 +9,7 @@ import jax
 
 from ..._base.check import sizes
 from ..._base.keys import Key, random_key
+from ..._base.types import ArrayLike
 from ..._run.memory import require_fits
 from ..._run.precision import drawing, in_float64, is_traced, working_dtype
 from ..base import AbstractModel, Params, in_one_dtype, rows_of
@@ -41,7 +42,7 @@ class AbstractNetwork(AbstractModel):
         self.require_memory(key)
         return _draw(self.layers, key, self.in_shape)
 
-    def require_memory(self, key: Any) -> None:
+    def require_memory(self, key: Key) -> None:
         """Raises `MemoryError` if the parameters, and the random bits to draw them with `key`, do not fit."""
         if is_traced(key):
             return
@@ -58,7 +59,7 @@ class AbstractNetwork(AbstractModel):
         return jax.eval_shape(lambda key: self.layers.init(key, self.in_shape), jax.random.key(0))
 
     @in_float64
-    def __call__(self, params: Params, x: Any, key: Key | None = None) -> jax.Array:
+    def __call__(self, params: Params, x: ArrayLike, key: Key | None = None) -> jax.Array:
         require_params(self, params)
         params, x = in_one_dtype(params, rows_of(x, self.in_shape))
         return self.layers.run(plain if key is None else _dropping(random_key(key)), params, x)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from ..._base.check import between, positive
 from ..._base.keys import Key
 from ..._base.rooms import renamed
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ..base import AbstractModel, Params, require_model
 
@@ -56,7 +57,7 @@ class Scaled(AbstractModel):
         return {"params": params, "start": params} if self.centered else params
 
     @in_float64
-    def __call__(self, params: Params, x: Any) -> jax.Array:
+    def __call__(self, params: Params, x: ArrayLike) -> jax.Array:
         if not self.centered:
             return self.alpha * self.model(params, x)
         if not (isinstance(params, dict) and set(params) == {"params", "start"}):

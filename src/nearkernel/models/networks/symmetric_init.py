@@ -1,7 +1,5 @@
 """Initial weights of other laws than the normal one."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -35,7 +33,7 @@ def symmetric_init(net: AbstractNetwork, key: Key, kurtosis: float = UNIFORM) ->
     return chain.params(entries)
 
 
-def _unit(key: Any, shape: tuple[int, ...], kurtosis: float) -> jax.Array:
+def _unit(key: Key, shape: tuple[int, ...], kurtosis: float) -> jax.Array:
     """Draws of mean 0, variance 1 and this fourth moment."""
     if kurtosis < 3:
         a = 3 / (3 - kurtosis) - 1.5  # Beta(a, a) on [-1, 1]: variance 1/(2 a + 1), kurtosis 3 - 6/(2 a + 3)

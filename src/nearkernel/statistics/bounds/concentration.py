@@ -12,6 +12,7 @@ import scipy.special
 
 from ..._base.check import between, positive, whole
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...kernels.wide.network import NNGP
 from ...models.networks.chain import chain_of
@@ -91,7 +92,9 @@ class LargestEigenvalueResult(Result, eqx.Module):
 
 
 @in_float64
-def largest_eigenvalue(net: AbstractNetwork, x: Any, probability: float = 0.05) -> LargestEigenvalueResult:
+def largest_eigenvalue(
+    net: AbstractNetwork, x: ArrayLike, probability: float = 0.05
+) -> LargestEigenvalueResult:
     r"""Bounds the largest eigenvalue of the tangent kernel of a random network `net`.
 
     `row` is tight for similar inputs; `frobenius` is within a factor $\sqrt n$ of `mean`, `trace` within a factor $n$.
@@ -140,7 +143,7 @@ class ConcentrationResult(Result, eqx.Module):
 
 
 @in_float64
-def concentration(net: AbstractNetwork, x: Any, probability: float = 0.05) -> ConcentrationResult:
+def concentration(net: AbstractNetwork, x: ArrayLike, probability: float = 0.05) -> ConcentrationResult:
     r"""Bounds the distance between the last-layer kernel of one network and its infinite-width limit.
 
     The neurons of the first hidden layer are independent, and a bounded activation bounds the contribution of each by

@@ -27,9 +27,11 @@ import numpy as np
 
 from ..._base.check import numeric, targets
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...activations.averages.breaks import slope_of
 from ...kernels.empirical.ntk import EmpiricalNTK
+from ...models.base import Params
 from ...models.networks.chain import chain_of
 from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
@@ -79,7 +81,7 @@ class Guarantee(Result, eqx.Module):
 
 
 @in_float64
-def convergence_guarantee(net: AbstractNetwork, params: Any, x: Any, y: Any) -> Guarantee:
+def convergence_guarantee(net: AbstractNetwork, params: Params, x: ArrayLike, y: ArrayLike) -> Guarantee:
     """Checks whether `net` is wide enough to guarantee that gradient flow of its first layer reaches zero loss.
 
     **Arguments:** `net` in "ntk" scaling with one hidden layer, one output and a smooth activation whose second

@@ -1,13 +1,12 @@
 """The smallest eigenvalue of a wide network's kernels, and lower bounds from Hermite polynomials."""
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 
 from ... import activations
 from ..._base.check import inputs
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...activations.averages.series import Series, series
 from ...activations.base import moments
@@ -36,7 +35,7 @@ class SmallestEigenvalueResult(Result, eqx.Module):
 
 
 @in_float64
-def smallest_eigenvalue(net: AbstractNetwork, x: Any) -> SmallestEigenvalueResult:
+def smallest_eigenvalue(net: AbstractNetwork, x: ArrayLike) -> SmallestEigenvalueResult:
     r"""The smallest eigenvalues of NNGP and NTK at `x`, and lower bounds from Hermite polynomials.
 
     With $a_k$ the Hermite coefficients of $s$ and $C$ the correlations before a layer,

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..._base.check import numeric, positive, whole
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.memory import require_fits
 from ...kernels.base import AbstractKernel
 from ...kernels.function_space.positivity import cross
@@ -70,7 +71,7 @@ class SampledSpectrumResult(Result, eqx.Module):
         mean = float(self.population.mean())
         return mean, float(np.mean(self.population**2)) + self.ratio * mean**2
 
-    def density(self, x: Any, blur: float = 1e-4) -> np.ndarray:
+    def density(self, x: ArrayLike, blur: float = 1e-4) -> np.ndarray:
         """The density at `x` > 0, smoothed by a Lorentzian of width `blur` times x."""
         x = np.atleast_1d(numeric(x, "x"))
         if np.any(x <= 0):

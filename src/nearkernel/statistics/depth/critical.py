@@ -15,7 +15,7 @@ import scipy.optimize
 from ..._base.check import numeric, positive
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...activations.base import AbstractActivation, moments
+from ...activations.base import moments
 from ...activations.by_name import get
 from ...models.layers.base import AbstractLayer
 from .activation_class import Scan, scan
@@ -36,7 +36,7 @@ class CriticalResult(Result, eqx.Module):
     "below", "both", "all" (every $K$ is fixed) or "none".
     """
 
-    activation: AbstractActivation
+    activation: Any
     weight_var: float
     bias_var: float
     fixed_point: float
@@ -121,12 +121,12 @@ def critical(activation: Any) -> Any:
     return _at_zero(activation) or _away_from_zero(activation, seen) or _no_solution(activation, seen)
 
 
-def _scale_invariant(activation: AbstractActivation, power: float) -> CriticalResult:
+def _scale_invariant(activation: Any, power: float) -> CriticalResult:
     message = f"every variance is preserved at weight_var = {1 / power:.8g} and bias_var = 0."
     return CriticalResult(activation, 1.0 / power, 0.0, np.nan, SCALE_INVARIANT, message, 0.0, np.nan, "all")
 
 
-def _at_zero(activation: AbstractActivation) -> CriticalResult | None:
+def _at_zero(activation: Any) -> CriticalResult | None:
     """The class of tanh: K falls to 0 with the depth."""
     found = decay_at_zero(activation)
     if found is None:
@@ -143,7 +143,7 @@ def _at_zero(activation: AbstractActivation) -> CriticalResult | None:
     )
 
 
-def _away_from_zero(activation: AbstractActivation, seen: Scan) -> CriticalResult | None:
+def _away_from_zero(activation: Any, seen: Scan) -> CriticalResult | None:
     """The class of gelu: E[s s''] = 0 at some K* > 0, where the flow comes to rest from one side only."""
     curvature = seen.moments.curvature
     floor = 1e-12 * seen.moments.slope
@@ -163,9 +163,7 @@ def _away_from_zero(activation: AbstractActivation, seen: Scan) -> CriticalResul
     return None
 
 
-def _half_stable(
-    activation: AbstractActivation, k: float, weight_var: float, bias_var: float
-) -> CriticalResult:
+def _half_stable(activation: Any, k: float, weight_var: float, bias_var: float) -> CriticalResult:
     def bend(step: float) -> float:
         at = moments(activation, np.array([k - step, k + step]))
         return weight_var * float(np.diff(at.slope + at.curvature)[0]) / (2 * step)
@@ -179,7 +177,7 @@ def _half_stable(
     return CriticalResult(activation, weight_var, bias_var, k, HALF_STABLE, message, 1.0, -1.0 / a2, side)
 
 
-def _no_solution(activation: AbstractActivation, seen: Scan) -> CriticalResult:
+def _no_solution(activation: Any, seen: Scan) -> CriticalResult:
     curvature = seen.moments.curvature
     if (curvature > 0).all():
         reason = "E[s s''] > 0 at every variance, so chi_par > chi_perp: small changes of the variance grow"

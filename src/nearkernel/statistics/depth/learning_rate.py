@@ -1,12 +1,11 @@
 """Learning rates predicted from the infinite-width kernel."""
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import inputs
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...kernels.wide.network import NTK
 from ...models.networks.network import AbstractNetwork, require_wide
@@ -48,7 +47,7 @@ class LearningRatesResult(Result, eqx.Module):
 
 
 @in_float64
-def learning_rates(net: AbstractNetwork, x: Any) -> LearningRatesResult:
+def learning_rates(net: AbstractNetwork, x: ArrayLike) -> LearningRatesResult:
     r"""Stable and best learning rates for `x` from infinite-width theory, and each layer's share of the tangent
     kernel.
 

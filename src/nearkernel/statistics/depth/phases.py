@@ -145,7 +145,7 @@ def _axis(values: Any, name: str, zero: bool) -> np.ndarray:
     return array
 
 
-def _critical_line(activation: AbstractActivation, seen: Scan, most_bias: float) -> np.ndarray:
+def _critical_line(activation: Any, seen: Scan, most_bias: float) -> np.ndarray:
     """chi_perp = 1 at K* = K gives C_W = 1/E[s'^2] and C_b = K - C_W E[s^2], one point a variance K."""
 
     def points(k: np.ndarray, at: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -167,7 +167,7 @@ def _critical_line(activation: AbstractActivation, seen: Scan, most_bias: float)
     return np.column_stack([weight_var[kept], bias_var[kept]])
 
 
-def correlation_length(activation: AbstractActivation, weight_var: float, bias_var: float) -> float:
+def correlation_length(activation: Any, weight_var: float, bias_var: float) -> float:
     """`depth_scale` at one pair of variances."""
     cells = np.array([float(weight_var)]), np.array([float(bias_var)])
     kernel, _, chi_perp = _at_the_end(activation, *cells)

@@ -22,6 +22,7 @@ import scipy.special as special
 
 from ..._base.check import between, finite_result, inputs, positive, targets, whole, wholes
 from ..._base.rooms import renamed
+from ..._base.types import ArrayLike
 from ..._run.blas import one_thread
 from ..special.gamma_product import log_gamma_product
 
@@ -65,7 +66,7 @@ def _by_singular_values(x: np.ndarray, y: np.ndarray) -> Interpolant:
     return Interpolant((u.T @ y / s) @ vt, vt.T, 2 * float(np.log(s).sum()))
 
 
-def interpolation(x: Any, y: Any) -> Interpolant:
+def interpolation(x: ArrayLike, y: ArrayLike) -> Interpolant:
     """Checked data that every y can be fitted by; refuses more points than inputs, and dependent points."""
     x = inputs(x, "x")
     y = targets(y, len(x), x_name="x", out=1)[:, 0]
@@ -111,7 +112,9 @@ def log_evidence(data: Interpolant, widths: tuple[int, ...], prior_var: float) -
 
 
 @renamed(X="x")
-def deep_linear_log_evidence(x: Any, y: Any, widths: Sequence[int], prior_var: float = 1.0) -> float:
+def deep_linear_log_evidence(
+    x: ArrayLike, y: ArrayLike, widths: Sequence[int], prior_var: float = 1.0
+) -> float:
     r"""The zero-noise log evidence of a deep linear network: the log density of its random outputs at `x`, taken at
     `y`.
 
@@ -151,7 +154,7 @@ def most_probable_var(data: Interpolant, widths: tuple[int, ...]) -> float:
 
 
 @renamed(X="x")
-def best_prior_var(x: Any, y: Any, widths: Sequence[int]) -> float:
+def best_prior_var(x: ArrayLike, y: ArrayLike, widths: Sequence[int]) -> float:
     r"""The `prior_var` that maximizes the evidence: where $\mathbb{E}[t/S] = P$ over the posterior of $S$.
 
     For many points it tends to $(n_0 t / P)^{1/(L+1)}$.

@@ -23,6 +23,7 @@ from ..._base.check import inputs, numeric, whole, wholes
 from ..._base.keys import Key, generator
 from ..._base.result import Result
 from ..._base.rooms import renamed
+from ..._base.types import ArrayLike
 from ..._run.memory import require_fits
 from ..special.gamma_product import log_gamma_product
 from ..special.log_concave import LogConcave, log_concave
@@ -52,7 +53,7 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         r"""$\mathbb{E}\lVert\theta_\perp\rVert^2 = (n_0 - P)\, \mathbb{E}[S]$."""
         return (self.basis.shape[0] - self.basis.shape[1]) * self.scale
 
-    def perp_length(self, q: Any) -> np.ndarray:
+    def perp_length(self, q: ArrayLike) -> np.ndarray:
         r"""Quantiles of $\lVert\theta_\perp\rVert$, in the shape of `q`."""
         q, free = _probabilities(q), self.basis.shape[0] - self.basis.shape[1]
         if free == 0:
@@ -61,7 +62,7 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         below = lambda v: special.gammainc(free / 2, v * v / 2)
         return self._mixed(q, chi, below)
 
-    def perp(self, x: Any) -> np.ndarray:
+    def perp(self, x: ArrayLike) -> np.ndarray:
         r"""The distance $\lVert x_\perp\rVert$ (m,) of each row of `x` (m, n_0) from the span of the points."""
         x = inputs(x, "x", len(self.theta))
         rest = x - (x @ self.basis) @ self.basis.T
@@ -69,15 +70,15 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         lengths = np.linalg.norm(rest, axis=1)
         return np.where(lengths > 1e-13 * np.linalg.norm(x, axis=1), lengths, 0.0)
 
-    def mean(self, x: Any) -> np.ndarray:
+    def mean(self, x: ArrayLike) -> np.ndarray:
         r"""The mean prediction $\theta_* \cdot x$ at inputs `x` (m, d): (m,)."""
         return inputs(x, "x", len(self.theta)) @ self.theta
 
-    def std(self, x: Any) -> np.ndarray:
+    def std(self, x: ArrayLike) -> np.ndarray:
         r"""The standard deviation $\lVert x_\perp\rVert \sqrt{\mathbb{E}[S]}$ of the prediction at `x` (m, d): (m,)."""
         return self.perp(x) * np.sqrt(self.scale)
 
-    def quantile(self, x: Any, q: Any) -> np.ndarray:
+    def quantile(self, x: ArrayLike, q: ArrayLike) -> np.ndarray:
         """Quantiles `q` in (0, 1) of the prediction at `x`: (m,), or (m, k) for k values of q."""
         q = _probabilities(q)
         unit = self._mixed(q, special.ndtri, special.ndtr)  # all predictions share it but for |x_perp|
@@ -95,7 +96,7 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
             found.append(ends[0])
         return np.array(found).reshape(q.shape)
 
-    def log_density(self, x: Any, values: Any) -> np.ndarray:
+    def log_density(self, x: ArrayLike, values: Any) -> np.ndarray:
         """The log density of the prediction at each row of `x` (m, n_0), at `values` (m,)."""
         perp, values = self.perp(x), numeric(values, "values")
         if values.shape not in ((), perp.shape):
@@ -125,7 +126,7 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         return self.theta + np.exp(log_scale / 2)[:, None] * xi
 
 
-def _probabilities(q: Any) -> np.ndarray:
+def _probabilities(q: ArrayLike) -> np.ndarray:
     q = numeric(q, "q")
     if np.any((q <= 0) | (q >= 1)) or q.ndim > 1:
         raise ValueError("`q` must be a number or a vector of numbers between 0 and 1, both excluded.")
@@ -134,7 +135,7 @@ def _probabilities(q: Any) -> np.ndarray:
 
 @renamed(X="x")
 def deep_linear_posterior(
-    x: Any, y: Any, widths: Sequence[int], prior_var: float = 1.0
+    x: ArrayLike, y: ArrayLike, widths: Sequence[int], prior_var: float = 1.0
 ) -> DeepLinearPosteriorResult:
     r"""The exact posterior of a deep linear network, given data without noise.
 

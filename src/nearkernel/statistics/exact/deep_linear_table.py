@@ -1,7 +1,7 @@
 """Bayesian model selection as a table: which depth, width and prior variance make the data most probable."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from ..._base.check import shown, wholes
 from ..._base.result import Result
 from ..._base.rooms import renamed
+from ..._base.types import ArrayLike
 from .deep_linear import checked_var, effective_depth, interpolation, log_evidence, most_probable_var
 from .deep_linear_posterior import posterior_of
 
@@ -58,8 +59,8 @@ class ModelTable(Result, eqx.Module):
 
 @renamed(X="x")
 def deep_linear_table(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     depths: Sequence[int],
     widths: Sequence[int],
     prior_vars: Sequence[float | None] = (1.0, None),

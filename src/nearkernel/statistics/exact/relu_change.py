@@ -13,15 +13,14 @@ $\mathbb{E} \lVert h_{k-1}\rVert^4$, $\mathbb{E} \operatorname{tr}(A^\top A)^2$ 
 $\mathbb{E} \lVert\delta_l\rVert^4$, each of which follows by a recursion over layers.
 """
 
-from typing import Any
-
 import numpy as np
 
+from ..._base.types import ArrayLike
 from ...models.networks.network import AbstractNetwork
 from .relu_paths import without_biases
 
 
-def relu_ntk_change(net: AbstractNetwork, x: Any) -> np.ndarray:
+def relu_ntk_change(net: AbstractNetwork, x: ArrayLike) -> np.ndarray:
     r"""The mean change of the tangent kernel, $\mathbb{E}[z\, \nabla z \cdot \nabla \Theta]$, exact at any width: (n,).
 
     A step of gradient descent on $(z - y)^2/2$ at an input changes $\Theta(x, x)$ by $-\eta$ times this mean on

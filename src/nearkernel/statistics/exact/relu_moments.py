@@ -16,13 +16,12 @@ and $v^2 M$ is the moment of an output. Only $B$ depends on the distribution of 
 1/width.
 """
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import finite_result, real_number
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...activations.closed import PiecewiseLinear
 from ...models.networks.chain import Chain
@@ -51,7 +50,7 @@ class ReluMomentsResult(Result, eqx.Module):
 
 
 @in_float64
-def relu_moments(net: AbstractNetwork, x: Any, kurtosis: float = 3.0) -> ReluMomentsResult:
+def relu_moments(net: AbstractNetwork, x: ArrayLike, kurtosis: float = 3.0) -> ReluMomentsResult:
     """Second and fourth moments of outputs and input gradients over initializations, for any symmetric weights.
 
     **Arguments:** `net`, a relu-like `nk.MLP` with `bias_var` = 0, whose variances may differ from layer to layer; `x`

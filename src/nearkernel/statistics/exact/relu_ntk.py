@@ -1,12 +1,12 @@
 """The tangent kernel of a random relu network: mean and second moment, at any width."""
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
+from ...activations.closed import PiecewiseLinear
 from ...kernels.wide.network import NTK
 from ...models.networks.mlp import MLP
 from ...models.networks.network import AbstractNetwork
@@ -48,7 +48,7 @@ class ReluNTKResult(Result, eqx.Module):
 
 
 @in_float64
-def relu_ntk(net: AbstractNetwork, x: Any) -> ReluNTKResult:
+def relu_ntk(net: AbstractNetwork, x: ArrayLike) -> ReluNTKResult:
     """Mean and second moment of the tangent kernel of a ReLU (or leaky ReLU, abs, linear) network without biases.
 
     **Arguments:** `net` with `bias_var` = 0, in "ntk" scaling or with the learning rates of `net.lr_factors()`;
@@ -70,7 +70,7 @@ def relu_ntk(net: AbstractNetwork, x: Any) -> ReluNTKResult:
     return ReluNTKResult(_mean(net, activation, x), own * size**2, other * size**2)
 
 
-def _mean(net: MLP, activation: Any, x: np.ndarray) -> np.ndarray:
+def _mean(net: MLP, activation: PiecewiseLinear, x: np.ndarray) -> np.ndarray:
     """E[Theta]. Off the diagonal it is not that of wide networks if a second hidden layer sees random angles."""
     wide = np.asarray(NTK(net)(x))
     if len(x) == 1 or len(net.widths) < 2 or activation.right == activation.left:
@@ -86,7 +86,7 @@ def _mean(net: MLP, activation: Any, x: np.ndarray) -> np.ndarray:
     return mean
 
 
-def _second_moments(net: MLP, activation: Any) -> tuple[float, float]:
+def _second_moments(net: MLP, activation: PiecewiseLinear) -> tuple[float, float]:
     """E[Theta_11^2] and E[Theta_12^2] at an input with |x|^2 = d.
 
     With g the conditional variance of a layer's neurons and t that of its kernel, what is carried from layer to layer

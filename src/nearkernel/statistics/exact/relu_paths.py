@@ -1,12 +1,12 @@
 """A relu network as a sum over the paths from its inputs to its outputs."""
 
-from typing import Any
-
 import numpy as np
 
+from ..._base.types import ArrayLike
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
 from ...activations.closed import PiecewiseLinear
+from ...models.base import Params
 from ...models.networks.chain import Chain, chain_of
 from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
@@ -34,7 +34,7 @@ def without_biases(net: AbstractNetwork, verb: str, what: str) -> tuple[Chain, P
 
 
 @in_float64
-def path_sum(net: AbstractNetwork, params: Any, x: Any) -> np.ndarray:
+def path_sum(net: AbstractNetwork, params: Params, x: ArrayLike) -> np.ndarray:
     r"""The outputs of a ReLU network, summed path by path.
 
     $$z_q = \sum_{p \to i_1 \to \cdots \to i_L \to q} x_p W_{p i_1} d_{i_1} W_{i_1 i_2} \cdots d_{i_L} W_{i_L q}$$

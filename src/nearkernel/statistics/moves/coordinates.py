@@ -9,6 +9,7 @@ import numpy as np
 from ..._base.check import inputs, targets, truth, whole, wholes
 from ..._base.keys import Key
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...dynamics.algorithms.adaptive import Adam
 from ...dynamics.algorithms.spectral import GradientDescent
@@ -64,8 +65,8 @@ class CoordinateCheckResult(Result, eqx.Module):
 @in_float64
 def coordinate_check(
     net: AbstractNetwork | MaximalUpdate,
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     algorithm: GradientDescent | Adam,
     widths: Any = (64, 256, 1024),
     key: Key = 0,

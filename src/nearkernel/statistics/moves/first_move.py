@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._base.check import positive, targets, truth
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...activations.base import AbstractActivation
 from ...activations.closed import PiecewiseLinear
@@ -36,7 +37,9 @@ _SPACING, _REACH = 0.05, 40.0  # of the logarithm of the integral's variable
 
 
 @in_float64
-def first_move(net: AbstractNetwork, x: Any, y: Any, lr: float, *, factors: bool = True) -> np.ndarray:
+def first_move(
+    net: AbstractNetwork, x: ArrayLike, y: ArrayLike, lr: float, *, factors: bool = True
+) -> np.ndarray:
     """The root mean square change of preactivations in the first step of gradient descent, layer by layer.
 
     It is the mean over networks of the root mean square over neurons and inputs, to leading order in the width and in

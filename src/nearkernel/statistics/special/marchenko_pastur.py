@@ -18,6 +18,7 @@ import scipy.linalg
 from ..._base.check import finite_number, finite_result, inputs, numeric, plain_array, positive, whole
 from ..._base.keys import Key, generator
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.blas import one_thread
 from ..._run.memory import require_fits
 
@@ -71,7 +72,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         """The fraction of eigenvalues equal to `shift`."""
         return max(0.0, 1 - 1 / self.ratio)
 
-    def density(self, x: Any) -> np.ndarray:
+    def density(self, x: ArrayLike) -> np.ndarray:
         """The density of the continuous part at `x`; its integral is 1 - `atom`."""
         x = numeric(x, "x") - self.shift
         low, high = (edge - self.shift for edge in self.edges)
@@ -80,7 +81,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         root = np.sqrt(np.maximum((high - x) * (x - low), 0.0))
         return np.where(inside, root / (2 * np.pi * self.variance * self.ratio * safe), 0.0)
 
-    def cdf(self, x: Any) -> np.ndarray:
+    def cdf(self, x: ArrayLike) -> np.ndarray:
         """The fraction of eigenvalues up to `x`, including the atom."""
         x = (numeric(x, "x") - self.shift) / self.variance
         r = math.sqrt(self.ratio)
@@ -186,7 +187,7 @@ def marchenko_pastur(ratio: float, variance: float = 1.0, shift: float = 0.0) ->
     return MarchenkoPasturResult(float(ratio), float(variance), float(finite_number(shift, "shift")))
 
 
-def gram_spectrum(x: Any, variance: float | None = None) -> Comparison:
+def gram_spectrum(x: ArrayLike, variance: float | None = None) -> Comparison:
     r"""Eigenvalues of $X X^\top / M$ of given data or features `x` (N, M), compared with the law of pure noise.
 
     **Arguments:** `x` (N, M), one point per row: center and scale its columns first, otherwise the mean dominates the

@@ -11,11 +11,11 @@ with averages over $\mathcal{N}(0, K)$. Both terms vanish at large width; the fi
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ..._base.check import finite_result, numeric, shown, whole
+from ..._base.types import ArrayLike
 from ...models.networks.chain import chain_of
 from ...models.networks.network import AbstractNetwork
 from .propagation import propagate
@@ -23,7 +23,7 @@ from .propagation import propagate
 _NODES = 200
 
 
-def average_variance(net: AbstractNetwork, x: Any, function: Callable, layer: int = 1) -> float:
+def average_variance(net: AbstractNetwork, x: ArrayLike, function: Callable, layer: int = 1) -> float:
     r"""The variance over initializations of the mean of `function` over the neurons of a hidden layer, to order 1/n.
 
     $$\operatorname{Var}\Big[\frac1n \sum_i f(z_i)\Big]

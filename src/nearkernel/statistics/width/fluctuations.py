@@ -11,7 +11,6 @@ from ... import activations
 from ..._base.result import Result
 from ..._run.memory import available_bytes, cores, human_bytes
 from ...activations.averages.series import Series
-from ...activations.base import AbstractActivation
 from ...activations.closed import PiecewiseLinear
 from ...kernels.wide.network import layer_kernels
 from ...models.networks.chain import Chain, chain_of
@@ -189,11 +188,11 @@ def _averages(activation: Any, kernel: np.ndarray, derivatives: bool, wanted: Wa
     return Kinked(activation).averages(kernel, derivatives)
 
 
-def _smooth(activation: AbstractActivation, kernel: np.ndarray) -> Smooth:
+def _smooth(activation: Any, kernel: np.ndarray) -> Smooth:
     return Smooth(activation, float(np.diagonal(kernel).max()))
 
 
-def _known(activation: AbstractActivation, n: int) -> tuple[tuple[str, ...], str]:
+def _known(activation: Any, n: int) -> tuple[tuple[str, ...], str]:
     """Which tensors can be had, and a word on the others."""
     names = (*KERNELS, *NTK_TENSORS)
     if activation.smooth:

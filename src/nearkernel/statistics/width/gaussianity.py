@@ -1,7 +1,6 @@
 """How close to Gaussian the outputs of a network of finite width are."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,6 +12,7 @@ import scipy.special
 from ..._base.check import inputs, whole
 from ..._base.keys import Key, random_key
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...kernels.wide.network import NNGP
 from ...models.layers.dense import Dense
@@ -42,7 +42,7 @@ class GaussianityResult(Result, eqx.Module):
 
 
 @in_float64
-def gaussianity(net: AbstractNetwork, x: Any, size: int, key: Key) -> GaussianityResult:
+def gaussianity(net: AbstractNetwork, x: ArrayLike, size: int, key: Key) -> GaussianityResult:
     r"""Draws `size` networks and compares the distribution of their output with the Gaussian limit, input by input.
 
     Given the last hidden layer, an output is exactly Gaussian, with a variance $v$ that differs between networks. The

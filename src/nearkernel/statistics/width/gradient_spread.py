@@ -18,6 +18,7 @@ import scipy.special
 from ... import activations
 from ..._base.check import positive
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...activations.averages.breaks import on_numpy, slope_of
 from ...activations.averages.series import Series, nodes_per_row, series
@@ -69,7 +70,7 @@ def outside(variance: Any, factor: float) -> np.ndarray:
 
 
 @in_float64
-def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpreadResult:
+def gradient_spread(net: AbstractNetwork, x: ArrayLike) -> GradientSpreadResult:
     """How much signals and gradients of networks like `net` vary over initializations.
 
     **Arguments:** `net`, alternating `Dense` and `Activation`, such as an `nk.MLP`, in "ntk" or "standard" scaling,

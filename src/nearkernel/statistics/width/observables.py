@@ -19,8 +19,10 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ..._base.check import inputs, one_of, shown, wholes
+from ..._base.types import ArrayLike
 from ..._run.precision import in_float64
 from ...kernels.wide.network import layer_kernels
+from ...models.base import Params
 from ...models.networks.chain import Chain, chain_of
 from ...models.networks.network import AbstractNetwork
 from ...models.networks.stage import Stage
@@ -34,7 +36,7 @@ _BY_DERIVATIVES = tuple(FIELDS[letter] for letter in (*DNTK_TENSORS, *DDNTK_TENS
 
 @in_float64
 def observables(
-    net: AbstractNetwork, x: Any, fields: str | Sequence[str] = ("four_point",)
+    net: AbstractNetwork, x: ArrayLike, fields: str | Sequence[str] = ("four_point",)
 ) -> Callable[[Any], dict]:
     r"""An observable for `nk.measure` whose averages are `fields` of the last layer of `propagate(net, x, order=1)`.
 
@@ -65,7 +67,7 @@ def observables(
     tangent = any(name.startswith("ntk") for name in fields)
     by_average = [_LETTERS[name] for name in fields if name not in _BY_DERIVATIVES]
 
-    def observe(params: Any) -> dict[str, jax.Array]:
+    def observe(params: Params) -> dict[str, jax.Array]:
         own = chain.unit_entries(params)
         values = _averaged(found, own, x, kernel, ntk, by_average, tangent) if by_average else {}
         values |= _differentiated(chain, own, jnp.asarray(x), by_derivatives) if by_derivatives else {}
