@@ -43,7 +43,8 @@ def agree(hint: object, value: object, name: str) -> int:
 def fields(record: object) -> dict[str, object]:
     """Annotations of all fields and properties of a record, with those that it inherits."""
     kind = type(record)
-    found = typing.get_type_hints(kind)
+    names = {"AbstractTheory": nk.forecasts.AbstractTheory} | {name: getattr(nk, name) for name in dir(nk)}
+    found = typing.get_type_hints(kind, localns=names)
     for name in dir(kind):
         value = inspect.getattr_static(kind, name)
         if isinstance(value, property) and not name.startswith("_"):
@@ -79,7 +80,9 @@ CALLS = {
     "simulate": lambda: called(nk.simulate, NET, THETA, X, Y, nk.GradientDescent(0.1, 2)),
     "forecast": lambda: called(nk.forecast, NET, X, Y, FLOW, NEW),
     "forecast, two outputs": lambda: called(nk.forecast, NET, X, PAIRS, FLOW, NEW),
-    "forecast, order 1": lambda: called(nk.forecast, NET, X[:3], Y[:3], FLOW, NEW[:1], order=1),
+    "forecast, order 1": lambda: called(
+        nk.forecast, NET, X[:3], Y[:3], FLOW, NEW[:1], theory=nk.FiniteWidth()
+    ),
     "sample": lambda: called(nk.forecast(NET, X, PAIRS, FLOW, NEW).sample, 4, 0),
     "posterior": lambda: called(nk.forecasts.posterior, nk.kernels.NNGP(NET), X, PAIRS, NEW, 0.1),
     "learning_curve": lambda: called(nk.learning_curve, KERNEL, X, PAIRS, nk.Ridge(0.1)),

@@ -3,10 +3,9 @@
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 from .spelling import nearest
-from .types import Unchecked
 
 Points = tuple[tuple[float, float], ...]
 
@@ -17,15 +16,15 @@ def flag(name: str) -> str:
 
 
 def setting(
-    default: Unchecked,
+    default: Any,
     help: str,
     *,
     low: float = -math.inf,
     high: float = math.inf,
-    quick: Unchecked = None,
+    quick: Any = None,
     log: bool = False,
     choices: tuple[str, ...] = (),
-) -> Unchecked:
+) -> Any:
     """A field of a claim or an experiment; its type is that of `default`.
 
     **Arguments:** `default`; `help`, its description; `low` and `high`, the range of a number, the maximum length of
@@ -48,8 +47,8 @@ class Setting:
 
     name: str
     kind: type
-    default: Unchecked
-    quick: Unchecked
+    default: Any
+    quick: Any
     low: float
     high: float
     help: str
@@ -60,19 +59,19 @@ class Setting:
     def flag(self) -> str:
         return flag(self.name)
 
-    def checked(self, value: Unchecked) -> Unchecked:
+    def checked(self, value: Any) -> Any:
         """`value`, as it is or as it was typed, if the setting may have it."""
         if self.kind is tuple:
             return self._points(value)
         return self._word(str(value)) if self.kind is str else self._number(value)
 
-    def typed(self, value: Unchecked) -> str:
+    def typed(self, value: Any) -> str:
         """How a value is written in a command or an address; `checked` reads it."""
         if self.kind is tuple:
             return ";".join(f"{a:g},{b:g}" for a, b in value)
         return value if self.kind is str else f"{value:.12g}"
 
-    def _number(self, value: Unchecked) -> int | float:
+    def _number(self, value: Any) -> int | float:
         try:
             number = self.kind(value)
             if self.kind is int and float(value) != number:
@@ -98,7 +97,7 @@ class Setting:
             )
         return value
 
-    def _points(self, value: Unchecked) -> Points:
+    def _points(self, value: Any) -> Points:
         try:
             pairs = (
                 [pair.split(",") for pair in value.split(";") if pair] if isinstance(value, str) else value
@@ -151,6 +150,6 @@ class Settings:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
-def _short(value: Unchecked) -> str:
+def _short(value: Any) -> str:
     text = str(value) or "(empty)"
     return text if len(text) <= 60 else f"{text[:57]}..."

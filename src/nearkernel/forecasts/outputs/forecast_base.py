@@ -11,11 +11,11 @@ import numpy as np
 from ..._base.status import Status
 from ..._base.types import ArrayLike
 from ...dynamics.algorithms.regime import RegimeResult, regime_of
+from ...dynamics.algorithms.spectral import AbstractAlgorithm
 from ...models.base import AbstractModel
 from .law import OutputLaw
 
 if TYPE_CHECKING:
-    from ...dynamics.algorithms.spectral import AbstractAlgorithm
     from ..theory import AbstractTheory
 
 
