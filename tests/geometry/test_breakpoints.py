@@ -330,7 +330,10 @@ def test_convolutional_networks_are_cut_where_their_slope_jumps():
             [L.Product([[L.Dense(3)], [L.Dense(3)]]), L.Dense(1)],
             r"`layers\[0\]`, Product of 2 branches, .* no linear",
         ),
-        ([L.Dense(3), L.Activation("tanh"), L.Dense(1)], r"`layers\[1\]` must be \"relu\""),
+        (
+            [L.Dense(3), L.Activation("tanh"), L.Dense(1)],
+            r"`layers\[1\]` must have a piecewise linear activation, \"relu\"",
+        ),
         (
             [L.Dense(3), L.Residual([L.Activation("relu"), L.Dense(3)]), L.Dense(1)],
             r"contains an activation",

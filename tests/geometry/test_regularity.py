@@ -72,5 +72,5 @@ def test_lipschitz_functions_of_two_variables_obey_their_bounds():
 
 
 def test_errors_name_the_argument():
-    with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP; got int"):
+    with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP or nk\.Network; got int"):
         nk.theory.lipschitz_bounds(3, None, np.ones((1, 2)))

@@ -64,7 +64,10 @@ BIASED = nk.MLP(2, (3,), activation="relu", bias_var=0.1)
         ),
         (lambda: nk.theory.kernel_margin(K.RBF(), X, np.zeros(14)), "must have two values"),
         (lambda: nk.theory.normalized_margin(BIASED, BIASED.init(0), X, LABELS), "must have biases 0"),
-        (lambda: nk.theory.normalized_margin(nk.MLP(2, (3,), 2), None, X, LABELS), "nk.MLP with one output"),
+        (
+            lambda: nk.theory.normalized_margin(nk.MLP(2, (3,), 2), None, X, LABELS),
+            "`net` must have one output; got 2",
+        ),
         (
             lambda: nk.theory.normalized_margin(nk.MLP(2, (3,), activation="tanh"), None, X, LABELS),
             "must have relu-like activations",
