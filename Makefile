@@ -31,7 +31,7 @@ test-merge: $(DEV_READY) torch  ## what else runs before a change is merged: all
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow tests/claims tests/project/test_docs.py tests/project/test_notebooks.py \
 	  tests/models/test_from_torch*.py tests/commands/test_inspect_command.py
 
-test-types: $(DEV_READY)  ## run tests with the types of signatures checked (as slow again as without)
+test-types: $(DEV_READY)  ## run tests with the types of signatures checked (half as slow again)
 	NEARKERNEL_TYPES=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/activations tests/base tests/estimators \
 	  tests/geometry tests/kernels tests/saved tests/scale
 

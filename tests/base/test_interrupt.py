@@ -121,7 +121,7 @@ def test_processes_leave_ctrl_c_to_their_parent_and_end_with_it():
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-from nearkernel import _files
+from nearkernel._base import files as _files
 from nearkernel._commands.predict.reporting.output import write_together
 at, how, replace, count = int(sys.argv[1]), getattr(signal, sys.argv[2]), os.replace, [0]
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
