@@ -41,7 +41,7 @@ class Entry(AbstractWideLayer):
     def __call__(self, params, x):
         return x
 
-    def rows(self, x: Array) -> tuple[Row, PyTree]:  # type: ignore[override]
+    def rows(self, x: Array) -> tuple[Row, PyTree]:
         """From inputs (channels, *positions, n)."""
         channels = x.shape[0]
         size = jnp.sqrt(jnp.sum(x * x, axis=0) / channels)
