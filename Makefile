@@ -35,7 +35,7 @@ test:  ## set up .venv, lint, check types, build the documentation and run the t
 test-room: $(DEV_READY)  ## lint, types and tests of one room and of the laws that name it: make test-room ROOM=forecasts
 	$(QUICKLY) $(BIN)/python tests/support/runs/room.py "$(ROOM)" -n $(JOBS) --dist worksteal
 
-test-types: $(DEV_READY)  ## run tests with the types of signatures checked (as slow again as without)
+test-types: $(DEV_READY)  ## run tests with the types of signatures checked (half as slow again)
 	NEARKERNEL_TYPES=1 $(PYTEST) tests/activations tests/base tests/estimators \
 	  tests/geometry tests/kernels tests/saved tests/scale
 

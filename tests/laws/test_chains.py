@@ -50,7 +50,7 @@ OF_RELU = {
     "measure_crossings": lambda net, _: T.measure_crossings(net, X[0], X[1], 3, 0),
     "mean_boundary": lambda net, _: T.mean_boundary(net, 2.0),
     "measure_boundary": lambda net, _: T.measure_boundary(net, 2.0, 2, 0),
-    "posterior": lambda net, _: nk.forecasts.posterior(net, X, Y, NEW, 0.1, widths=(6, 6)).mean,
+    "posterior": lambda net, _: nk.posterior(net, X, Y, NEW, 0.1, theory=nk.FiniteWidth()).mean,
     "width_evidence": lambda net, _: T.width_evidence(net, X, Y, 0.1, (6,)).log_evidence,
 }
 OF_ONE_LAYER = {

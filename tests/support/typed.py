@@ -38,6 +38,7 @@ ROOMS = (
     "models.interop",
     "scale",
 )
+_PREFIXES = tuple(f"nearkernel.{room}." for room in ROOMS)
 _CONF = BeartypeConf(
     hint_overrides=FrozenDict(
         {
@@ -63,7 +64,8 @@ def install() -> None:
 
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name: str, path, target=None):
-        if not f"{name}.".startswith(tuple(f"nearkernel.{room}." for room in ROOMS)):
+        # beartype asks `ArrayLike` itself while it holds a lock.
+        if name == "nearkernel._base.types" or not f"{name}.".startswith(_PREFIXES):
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
@@ -115,7 +117,7 @@ def typed(thing):
             result = thing(*args, **kwargs)
             if wrong:
                 raise Untrue(wrong)
-            if "return" in known and not allows(known["return"], result):
+            if "return" in known and result is not NotImplemented and not allows(known["return"], result):
                 raise Untrue(f"{where} returns {_shown(result)}, not {known['return']}")
             return result
 
