@@ -18,10 +18,10 @@ from support.bad_values import KINDS
 NOT_CALLED = set(
     """
     AbstractActivation AbstractAlgorithm AbstractKernel AbstractLayer AbstractLoss AbstractModel
-    AbstractNetwork AbstractWideLayer BlockFlow CNN CrossEntropy Direct DirectOptimization Flatten
+    AbstractNetwork AbstractTheory AbstractWideLayer BlockFlow CNN CrossEntropy Direct DirectOptimization Flatten
     GlobalAvgPool GlobalSumPool Identity Linear LipschitzExtension Mercer OneStepNetwork Region
     ResMLP SpectralAlgorithm Squared TimedAlgorithm Transformer build from_network from_torch
-    measure_rates names on_cluster open_store plan to_torch torch_operations
+    measure_rates Needs Problem names on_cluster open_store plan to_torch torch_operations
     """.split()
 )
 ROOMS = (

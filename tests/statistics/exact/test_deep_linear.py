@@ -10,6 +10,7 @@ import scipy.integrate
 import scipy.stats
 
 import nearkernel as nk
+from nearkernel.statistics.exact import deep_linear, deep_linear_posterior
 from nearkernel.statistics.special.gamma_product import log_gamma_product
 from support.helpers import points
 
@@ -167,16 +168,16 @@ def test_rotations_leave_the_evidence_and_scales_move_it_as_a_density():
 def test_large_networks_are_finite_and_monotone():
     """Width takes away the effect of depth; a scale of the data far from the prior's makes them less probable."""
     x, y = points(500, 1000), points(500, 1, 1)[:, 0]
-    data = S._deep_linear.interpolation(x, y)
-    unit = S._deep_linear.Interpolant(
+    data = deep_linear.interpolation(x, y)
+    unit = deep_linear.Interpolant(
         data.theta / np.linalg.norm(data.theta) * 0.5**0.5, data.basis, data.log_det
     )
-    evidence = S._deep_linear.log_evidence
+    evidence = deep_linear.log_evidence
     depths = [evidence(unit, (1000,) * n, 1.0) for n in (0, 1, 10, 50, 100)]
     assert np.isfinite(depths).all() and np.all(np.diff(depths) < 0)  # nu0 = 1: no need of depth
     widths = [evidence(unit, (n,) * 100, 1.0) for n in (50, 100, 300, 1000, 10_000)]
     assert np.isfinite(widths).all() and np.all(np.diff(widths) > 0)
-    best = S._deep_linear.most_probable_var(data, (1000,) * 100)
+    best = deep_linear.most_probable_var(data, (1000,) * 100)
     for side in (np.geomspace(best, 1e6, 8), np.geomspace(best, 1e-6, 8)):
         values = [evidence(data, (1000,) * 100, var) for var in side]
         assert np.isfinite(values).all() and np.all(np.diff(values) < 0)
@@ -208,7 +209,7 @@ def law():
 )
 def test_the_scale_has_the_mass_of_the_evidence(p, widths, nu0, var):
     """int p(S) (2 pi S)^(-P/2) exp(-t / 2S) dS by quadrature over ln S, without the function of P."""
-    found = S._deep_linear_posterior.posterior_of(of_length(nu0, p), widths, var)
+    found = deep_linear_posterior.posterior_of(of_length(nu0, p), widths, var)
     mass = found.log_scale.log_mass - p / 2 * np.log(2 * np.pi)
     assert found.log_evidence == pytest.approx(mass, abs=1e-9, rel=1e-11)
 
@@ -256,7 +257,7 @@ def test_quantiles_agree_with_weighted_networks(draws=400_000):
 
 def test_moments_of_the_scale_are_ratios_of_meijer_functions(law):
     shapes = np.array([4, 2, 5]) / 2
-    t, gain = law.theta @ law.theta, S._deep_linear.log_gain(6, (4, 2, 5), 1.3)
+    t, gain = law.theta @ law.theta, deep_linear.log_gain(6, (4, 2, 5), 1.3)
 
     def log_g(a):
         everything = np.array([a, *shapes])
@@ -282,7 +283,7 @@ def test_nearly_dependent_points_are_told_from_dependent_ones():
     found = nk.theory.deep_linear_posterior(x, y, (4,))
     np.testing.assert_allclose(found.mean(x), y)
     expected = np.log(np.linalg.svd(x, compute_uv=False)).sum()
-    assert S._deep_linear.interpolation(x, y).log_det == pytest.approx(2 * expected, rel=1e-6)
+    assert deep_linear.interpolation(x, y).log_det == pytest.approx(2 * expected, rel=1e-6)
     x[2] = x[1]
     with pytest.raises(ValueError, match="rank 2, less than its 3 points"):
         nk.theory.deep_linear_posterior(x, y, (4,))
@@ -306,7 +307,7 @@ def of_length(nu0, p, n0=2):
     """An interpolant of p points in n0 * p dimensions with n_0 t / P = nu0."""
     theta = np.zeros(n0 * p)
     theta[0] = np.sqrt(nu0 / n0)
-    return S._deep_linear.Interpolant(theta, np.eye(n0 * p)[:, :p], 0.0)
+    return deep_linear.Interpolant(theta, np.eye(n0 * p)[:, :p], 0.0)
 
 
 @pytest.mark.parametrize("nu0", [0.4, 2.5])
@@ -314,7 +315,7 @@ def test_the_posterior_tends_to_its_limit(nu0):
     """n_0 E[S] approaches the solution of the equation for many points like 1/P."""
     errors = []
     for p in (100, 400, 1600):
-        law = S._deep_linear_posterior.posterior_of(of_length(nu0, p), (2 * p,) * 4, 1.0)
+        law = deep_linear_posterior.posterior_of(of_length(nu0, p), (2 * p,) * 4, 1.0)
         errors.append(abs(2 * p * law.scale / nk.theory.limiting_scale(nu0, p, (2 * p,) * 4) - 1))
     assert errors[2] < errors[1] / 3 < errors[0] / 9 and errors[2] < 2e-3
 
@@ -322,13 +323,13 @@ def test_the_posterior_tends_to_its_limit(nu0):
 def test_infinite_effective_depth_with_the_plain_prior_is_the_best_prior():
     nu0, p = 0.4, 200
     best = [
-        2 * p * S._deep_linear_posterior.posterior_of(of_length(nu0, p), widths, var).scale
+        2 * p * deep_linear_posterior.posterior_of(of_length(nu0, p), widths, var).scale
         for widths in ((), (1000,), (1000,) * 20)
-        for var in [S._deep_linear.most_probable_var(of_length(nu0, p), widths)]
+        for var in [deep_linear.most_probable_var(of_length(nu0, p), widths)]
     ]
     np.testing.assert_allclose(best, nu0, rtol=0.02)  # of order 1/P
     plain = [
-        2 * p * S._deep_linear_posterior.posterior_of(of_length(nu0, p), (2000,) * depth, 1.0).scale
+        2 * p * deep_linear_posterior.posterior_of(of_length(nu0, p), (2000,) * depth, 1.0).scale
         for depth in (0, 5, 20, 100, 1000)  # effective depth 0, 0.5, 2, 10, 100
     ]
     distance = np.abs(np.array(plain) - nu0)
