@@ -6,7 +6,6 @@
 import re
 from pathlib import Path
 
-import nearkernel as nk
 from nearkernel.forecasts.forecasting import THEORIES
 
 DOCS = Path(__file__).parent
@@ -33,10 +32,9 @@ def table() -> str:
     for theory in THEORIES:
         needs = theory.needs()
         models = ", ".join(WORDS.get(model, model) for model in needs.models)
-        layers = "dense, in turn" if isinstance(theory, nk.MeanField) else WORDS[needs.layers]
         rows.append(
             (
-                f"`{theory!r}`", theory.limit, models, layers, needs.activations, WORDS[needs.algorithms],
+                f"`{theory!r}`", theory.limit, models, WORDS[needs.layers], needs.activations, WORDS[needs.algorithms],
                 needs.losses, ", ".join(theory.regimes),
             )
         )  # fmt: skip

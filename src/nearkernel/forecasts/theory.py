@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import math
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import equinox as eqx
@@ -113,11 +114,14 @@ class Needs:
     def _algorithm(self, problem: Problem) -> str | None:
         came = problem.spectral if self.algorithms != "stepwise" else problem.algorithm
         if self.algorithms == "stepwise":
-            needed = "an `algorithm` with steps or a time (GradientDescent, SGD, GradientFlow)"
+            if not isinstance(came, GradientDescent | SGD | GradientFlow):
+                return f"an `algorithm` with steps or a time (GradientDescent, SGD, GradientFlow); got {_name(came)}"
+            name = "time" if isinstance(came, GradientFlow) else "steps"
+            infinite = not isinstance(came, SGD) and math.isinf(came.end())
             return (
-                None
-                if isinstance(came, GradientDescent | SGD | GradientFlow)
-                else f"{needed}; got {_name(came)}"
+                f"finite `{name}`, since training is computed step by step; got {name}=inf"
+                if infinite
+                else None
             )
         if self.algorithms == "plain":
             flow = isinstance(came, GradientFlow) and came.friction is None
@@ -138,7 +142,7 @@ class Needs:
             return None
         assert problem.net is not None
         residual = self.layers == "residual"
-        chain = chain_of(problem.net, f"theory={name}", residual=residual)
+        chain = chain_of(problem.net, f"theory={name}", residual=residual, mean_field=True)
         if chain.stages[-1].skip is not None:
             return "a residual network that ends in an Activation and a Dense layer; got one that ends in a block"
         used = chain.activations

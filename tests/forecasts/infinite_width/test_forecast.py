@@ -180,7 +180,7 @@ def test_samples_have_the_forecast_mean_and_covariance():
         (lambda: nk.forecast(NET, X, Y, nk.Ridge(1.0), NEW).at(2.0), "`time` is not defined for Ridge"),
         (
             lambda: nk.forecast(nk.MLP(5, (4,), parametrization="mean_field"), X, Y, None, NEW),
-            "`time` must be finite for networks that learn features",
+            "needs finite `time`, since",
         ),
         (
             lambda: nk.posterior(NNGP, np.vstack([X, X]), np.vstack([Y, Y]), NEW),

@@ -297,8 +297,8 @@ def test_networks_whose_layers_differ_follow_their_limit():
 @pytest.mark.parametrize(
     "change, error, message",
     [
-        ({"algorithm": nk.GradientDescent(0.1)}, ValueError, "`steps` must be finite for networks that learn features"),
-        ({"algorithm": nk.GradientFlow()}, ValueError, "`time` must be finite for networks that learn features"),
+        ({"algorithm": nk.GradientDescent(0.1)}, ValueError, "needs finite `steps`, since"),
+        ({"algorithm": nk.GradientFlow()}, ValueError, "needs finite `time`, since"),
         ({"algorithm": nk.GradientFlow(1.0, friction=1.0)}, ValueError, "`friction` must be None"),
         ({"algorithm": nk.Ridge(0.1)}, ValueError, "an `algorithm` with steps or a time .* got Ridge"),
         ({"algorithm": nk.SGD(0.1, 2, 5)}, ValueError, "`SGD` draws batches: pass `key"),

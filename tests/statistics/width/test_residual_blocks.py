@@ -156,7 +156,7 @@ def test_trained_networks_agree():
             lambda: nk.forecast(
                 nk.Network(3, [L.Dense(1), block(1)]), X, X[:, 0], None, X, theory=nk.FiniteWidth()
             ),
-            "`order=1` needs a residual network that ends in an Activation and a Dense layer",
+            "needs a residual network that ends in an Activation and a Dense layer",
         ),
         (
             lambda: nk.theory.observables(nk.Network(3, [L.Dense(1), block(1)]), X),

@@ -73,7 +73,7 @@ class MeanField(AbstractTheory[RichForecast]):
     @classmethod
     def needs(cls) -> Needs:
         models = ("a network", 'a network with parametrization="mean_field"', "an nk.Scaled of a network")
-        return Needs(models=models, algorithms="stepwise")
+        return Needs(models=models, layers="chain", algorithms="stepwise")
 
     def forecast(self, problem: Posed, x_new: np.ndarray) -> RichForecast:
         scaled = problem.model if isinstance(problem.model, Scaled) else None
@@ -143,12 +143,6 @@ def _batch_key(net: MLP, problem: Posed) -> Key | None:
         raise ValueError(
             '`algorithm` for networks that learn features must be an SGD without `noise`, with batches="fixed" and '
             'decay_to="zero".'
-        )
-    name = "time" if isinstance(algorithm, GradientFlow) else "steps"
-    if math.isinf(getattr(algorithm, name)):
-        raise ValueError(
-            f"`{name}` must be finite for networks that learn features, e.g. {type(algorithm).__name__}"
-            f"({'' if name == 'time' else 'lr, '}{name}=100): their training is computed step by step."
         )
     if not (isinstance(algorithm, SGD) and algorithm.random):
         refuse_unused("if `algorithm` draws nothing", key=problem.key)
