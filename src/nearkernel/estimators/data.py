@@ -1,7 +1,6 @@
 """What every estimator does with the arrays it is given."""
 
 import datetime
-import warnings
 from typing import TypeVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from .._base.check import LARGEST, require_unmasked, shown
 from .._base.status import Status, StatusKind
 from .._base.types import ArrayLike
+from .._base.warning import warn
 from ..dynamics.linear.base import AbstractSolution
 
 _S = TypeVar("_S", bound=AbstractSolution)
@@ -121,6 +121,6 @@ def converged(solution: _S) -> _S:
 def require_trained(status: Status, argument: str) -> None:
     """Raises if training diverged, and warns if it did not converge; `argument` as the user typed it."""
     if status.kind is StatusKind.not_converged:
-        warnings.warn(status.message, ConvergenceWarning, stacklevel=3)
+        warn(status.message, ConvergenceWarning)
     elif not status.ok:
         raise ValueError(f"{argument} {status}.")

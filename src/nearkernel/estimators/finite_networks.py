@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from .._base.check import positive, whole
 from .._base.types import ArrayLike
+from .._base.warning import warn
 from ..dynamics.algorithms.spectral import GradientFlow, Ridge
 from ..dynamics.linear.solution import Solution
 from ..dynamics.orders.displacements import Unbounded
@@ -80,10 +81,9 @@ class _NearlyKernel(Estimator):
             predictions = [solution.predict(x) for solution in self.solutions_]
         correction = max((f.correction for f in predictions if f.correction is not None), default=0.0)
         if correction > 0.1:
-            warnings.warn(
+            warn(
                 f"|z^I|/|z^F| = {correction:.2g}: the correction is too large for the expansion to be reliable; "
-                "increase `scale` or the width.",
-                stacklevel=4,
+                "increase `scale` or the width."
             )
         return np.stack([f.mean for f in predictions]) + self.target_mean_
 

@@ -5,6 +5,7 @@ K by Cholesky for t -> infinity, in tridiagonal form for its rational functions,
 
 import abc
 import functools
+import math
 from typing import Self
 
 import numpy as np
@@ -64,6 +65,11 @@ class Cholesky(AbstractFactor):
 
     def log_determinant(self) -> float:
         return 2.0 * float(np.log(np.diagonal(self.lower)).sum())
+
+    def log_evidence(self, y: np.ndarray, coefficients: np.ndarray) -> float:
+        """The log density of targets `y` (n, out) with this covariance; `coefficients`, its inverse times `y`."""
+        normal = y.shape[1] * (self.log_determinant() + len(y) * math.log(2 * math.pi))
+        return -0.5 * (float((y * coefficients).sum()) + normal)
 
 
 class RationalFactor(AbstractFactor):

@@ -1,6 +1,5 @@
 """How strong a ridge, how long a training, which kernel? What leave-one-out or the marginal likelihood prefers."""
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -10,6 +9,7 @@ import numpy as np
 from ..._base.check import inputs, numeric, one_of, shown, targets
 from ..._base.result import Result
 from ..._base.types import ArrayLike
+from ..._base.warning import warn
 from ..._run.precision import in_float64
 from ..algorithms.spectral import GradientFlow, Ridge, SpectralAlgorithm
 from .leave_one_out import LeaveOneOut, left_out
@@ -132,10 +132,7 @@ def tune(
     errors = np.array([each.error for each in left])
     best = int(errors.argmin())
     if values is not None and len(tried) > 1 and best in (0, len(tried) - 1):
-        warnings.warn(
-            f"the best of `values` is at an end of the range, {tried[best]:g}: try values beyond it.",
-            stacklevel=3,
-        )
+        warn(f"the best of `values` is at an end of the range, {tried[best]:g}: try values beyond it.")
     return Tuned(
         tried, errors, np.array([each.sem for each in left]), float(tried[best]), make(float(tried[best]))
     )

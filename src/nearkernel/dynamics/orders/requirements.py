@@ -1,11 +1,10 @@
 """What can be solved beyond order 0, and one clear line for what cannot."""
 
-import warnings
-
 import numpy as np
 
 from ..._base.check import inputs
 from ..._base.types import ArrayLike
+from ..._base.warning import warn
 from ...models.base import AbstractModel, Params
 from ...models.expansion.feature_derivatives import FeatureDerivatives
 from ...models.interop.function import FunctionModel
@@ -73,10 +72,9 @@ def require_solvable(tangent: CurvedTangent, x: np.ndarray, algorithm: SpectralA
     if isinstance(derivatives, FeatureDerivatives):
         _require_symmetric(derivatives, u, v)
     if isinstance(tangent, ExpandedTangent) and has_kinks(tangent.inner, tangent.inner_params, x):
-        warnings.warn(
+        warn(
             f"{_kinked(tangent.inner)} has kinks, where its slope jumps: no order of the expansion includes a neuron "
-            "that crosses a kink. Orders 1 and 2 include only what happens between kinks.",
-            stacklevel=4,
+            "that crosses a kink. Orders 1 and 2 include only what happens between kinks."
         )
 
 

@@ -4,7 +4,6 @@ import copy
 import dataclasses
 import functools
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Self
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..._base.check import inputs, one_of, targets
 from ..._base.types import ArrayLike
+from ..._base.warning import warn
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
 from ...models.base import Params
@@ -88,10 +88,9 @@ class NearlyKernelSolution(FactoredSolution):
         prediction = Prediction(tuple(map(self._shaped, terms)))
         correction = prediction.correction
         if correction is not None and correction > _LARGE:
-            warnings.warn(
+            warn(
                 f"|z^I|/|z^F| = {correction:.2g}: the correction is not small, so the next order may not be "
-                f"small either; trust `simulate` more than order 1 here.{self._instead(correction)}",
-                stacklevel=3,
+                f"small either; trust `simulate` more than order 1 here.{self._instead(correction)}"
             )
         return prediction
 

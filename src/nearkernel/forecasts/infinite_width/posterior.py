@@ -1,7 +1,5 @@
 """The posterior of a Gaussian process: what infinitely wide Bayesian networks predict."""
 
-import math
-
 import numpy as np
 
 from ..._base.check import inputs
@@ -28,7 +26,7 @@ class PosteriorResult(OutputLaw):
         self._law, self._points = law, NewPoints(law, x_new)
         mean = self._points.start @ law.solution.coefficients
         self.mean = mean[:, 0] if law.vector else mean
-        self.log_marginal_likelihood = _log_marginal_likelihood(law)
+        self.log_marginal_likelihood = _factor(law).log_evidence(law.y, law.solution.coefficients)
 
     @in_float64
     def _covariance(self) -> np.ndarray:
@@ -64,11 +62,6 @@ def _factor(law: TrainedLaw) -> Cholesky:
             f"use `noise` > 0; got noise={law.noise}."
         )
     return found
-
-
-def _log_marginal_likelihood(law: TrainedLaw) -> float:
-    normal = law.y.shape[1] * (_factor(law).log_determinant() + len(law.x) * math.log(2 * math.pi))
-    return -0.5 * (float((law.y * law.solution.coefficients).sum()) + normal)
 
 
 def process_posterior(

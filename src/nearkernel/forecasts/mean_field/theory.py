@@ -103,8 +103,8 @@ class MeanField(AbstractTheory[RichForecast]):
 def _mean_field(net: AbstractNetwork | None) -> tuple[MLP, float]:
     """A network with parametrization "mean_field", and how many times it `net` is."""
     chain = chain_or_none(net)
-    mup = isinstance(net, MLP) and net.maximal  # its rates differ from layer to layer
-    if chain is None or not chain.widths or mup or len(chain.net.in_shape) > 1:
+    # Rates of maximal updates differ from layer to layer.
+    if chain is None or not chain.widths or chain.net.maximal or len(chain.net.in_shape) > 1:
         raise TypeError(
             "`problem` must be an nk.MLP, or Dense and Activation in turn, with a hidden layer, or an nk.Scaled of "
             f"one; got {type(net).__name__}."

@@ -11,11 +11,12 @@ Squares of g3 are of order 1/n^2 and left out. Far out the bracket may be negati
 
 import functools
 import math
-import warnings
 
 import equinox as eqx
 import numpy as np
 import scipy.special
+
+from ..._base.warning import warn
 
 _NORMAL = 1.0 / math.sqrt(2.0 * math.pi)
 _SEEN = 1e-6  # of the peak
@@ -72,10 +73,9 @@ class Edgeworth(eqx.Module):
         low, high = self.increasing
         outside = (each < low) | (each > high)
         if outside.any():
-            warnings.warn(
+            warn(
                 f"`q`: {int(outside.sum())} of {outside.size} quantiles lie where the series is not "
-                f"monotonic; it increases from {float(low.max()):.2g} to {float(high.min()):.4g}: see `increasing`.",
-                stacklevel=3,
+                f"monotonic; it increases from {float(low.max()):.2g} to {float(high.min()):.4g}: see `increasing`."
             )
         return self.bent(scipy.special.ndtri(each))
 
@@ -93,10 +93,9 @@ def say_negative(density: np.ndarray, peak: np.ndarray | float) -> None:
     """Warns if a density is below 0 where that can be seen, beside its `peak`."""
     bad = int((density < -_SEEN * peak).sum())
     if bad:
-        warnings.warn(
+        warn(
             f"`density` is negative at {bad} of {density.size} values: the series is not valid that far out; see "
-            "`positive`.",
-            stacklevel=4,
+            "`positive`."
         )
 
 

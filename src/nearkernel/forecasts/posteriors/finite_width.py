@@ -1,6 +1,6 @@
 """The posterior of a network of finite width, from the distribution of its scale."""
 
-import math
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -176,19 +176,13 @@ def width_evidence(
         deep = MLP(net.in_dim, (1,) * depth, 1, net.activation, net.weight_var, net.bias_var)
         finite = (finite_posterior(resized(deep, (n,) * depth), x, y, x[:1], noise, True) for n in widths)
         rows.append([law.log_evidence for law in finite])
-        infinite.append(_log_evidence(NNGP(deep).entries(x, None), y, noise))
+        factor = _factor(NNGP(deep).entries(x, None), noise)
+        infinite.append(factor.log_evidence(y, factor.solve(y)))
     table = np.array(rows)
     every = np.column_stack([table, infinite])
     at = np.unravel_index(int(every.argmax()), every.shape)
     best = (depths[at[0]], widths[at[1]] if at[1] < len(widths) else None)
     return WidthEvidenceResult(widths, depths, table, np.array(infinite), best)
-
-
-def _log_evidence(kernel: np.ndarray, y: np.ndarray, noise: float) -> float:
-    """Of a Gaussian process with this kernel matrix (n, n)."""
-    factor = _factor(kernel, noise)
-    normal = y.shape[1] * (factor.log_determinant() + len(y) * math.log(2 * math.pi))
-    return -0.5 * (float((y * factor.solve(y)).sum()) + normal)
 
 
 def resized(net: MLP, widths: Any) -> MLP:
@@ -198,15 +192,7 @@ def resized(net: MLP, widths: Any) -> MLP:
         raise ValueError(
             f"`widths` must have one width per hidden layer of the network, {len(net.widths)}; got {len(chosen)}."
         )
-    settings = (
-        net.out_dim,
-        net.activation,
-        net.weight_var,
-        net.bias_var,
-        net.parametrization,
-        net.base_width,
-    )
-    return MLP(net.in_dim, chosen, *settings)
+    return dataclasses.replace(net, widths=chosen)
 
 
 def _require_known(net: MLP) -> None:

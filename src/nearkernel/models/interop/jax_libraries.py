@@ -1,6 +1,5 @@
 """Networks of Flax, Equinox and Keras as models: what trains is passed, what does not is held."""
 
-import warnings
 from collections.abc import Callable, Sequence
 
 import equinox as eqx
@@ -11,6 +10,7 @@ import numpy as np
 from ..._base.check import wholes
 from ..._base.keys import Key
 from ..._base.types import Array, ArrayLike, Num, Unchecked
+from ..._base.warning import warn
 from ..._run.precision import in_float64
 from ..base import AbstractModel, Params, in_working_precision
 
@@ -139,10 +139,7 @@ def _keras(network: Unchecked, _: object) -> tuple[Callable, Params, Params]:
         )
     if not network.built:
         raise ValueError("`network` has no weights yet: call it on an input, or network.build(shape), first.")
-    warnings.warn(
-        "Keras computes in float32 on JAX, whatever its policy: outputs and derivatives have seven digits.",
-        stacklevel=5,
-    )
+    warn("Keras computes in float32 on JAX, whatever its policy: outputs and derivatives have seven digits.")
     values = lambda variables: [jnp.asarray(np.asarray(each.value)) for each in variables]
 
     def function(params: Params, rest: Params, x: Array) -> Array:

@@ -144,8 +144,10 @@ def chain_of(
     """
     if not isinstance(net, AbstractNetwork):
         raise TypeError(f"`{name}` must be an nk.MLP or nk.Network; got {type(net).__name__}.")
-    instead = ": use order=0" if verb.startswith("order") else ""
-    instead = ": use theory=nk.InfiniteWidth()" if verb.startswith("theory") else instead
+    # What a function that truncates a series, or takes a theory, has for all other networks.
+    instead = {"order": ": use order=0", "theory": ": use theory=nk.InfiniteWidth()"}.get(
+        verb.partition("=")[0], ""
+    )
     if len(net.in_shape) != 1:
         raise TypeError(
             f"`{verb}` supports inputs that are vectors; got inputs of shape {net.in_shape}{instead}."

@@ -1,10 +1,11 @@
 """What averages over sets of four inputs will take, said before they are made."""
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
+
+from ..._base.warning import warn
 
 Sets = Sequence[tuple[int, ...]]
 
@@ -33,10 +34,9 @@ def announce_price(
     make(chosen)
     seconds = (time.perf_counter() - start) / tried * len(sets) * layers / threads
     if seconds > _LONG:
-        warnings.warn(
+        warn(
             f"`order=1` of {inputs} different inputs averages over {len(sets):,} sets of four in each of {layers} "
-            f"{layer}: about {_words(seconds)}. Time grows with the fourth power of their number: use fewer.",
-            stacklevel=6,
+            f"{layer}: about {_words(seconds)}. Time grows with the fourth power of their number: use fewer."
         )
 
 
